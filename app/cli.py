@@ -1,0 +1,41 @@
+"""The command line: ``etcd-operator [run] [flags]``, ``… validate -f FILE``, ``… version``.
+
+Without a subcommand it runs the operator, as the image of the operator that this one succeeds did.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version as installed_version
+
+from app.config import ConfigError, load
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        config = load(arguments, os.environ)
+    except ConfigError as error:
+        print(f"etcd-operator: {error}", file=sys.stderr)
+        return 2
+    import uvloop  # noqa: PLC0415 - only the operator itself pays for it, not `validate` in a user's CI
+
+    from app.runtime import run  # noqa: PLC0415
+
+    return uvloop.run(run(config))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the process's exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    match given:
+        case ["version" | "-version" | "--version" | "-version=true" | "--version=true", *_]:
+            print(f"etcd-operator Version: {installed_version('etcd-operator')}")
+            return 0
+        case ["validate", *rest]:
+            from app.validate_command import main as validate  # noqa: PLC0415
+
+            return validate(rest)
+        case ["run", *rest]:
+            return _run(rest)
+        case _:
+            return _run(given)
