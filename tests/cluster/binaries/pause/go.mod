@@ -1,0 +1,5 @@
+module binaries/pause
+
+go 1.24.0
+
+tool binaries/pause
