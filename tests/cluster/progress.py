@@ -36,7 +36,7 @@ def step(what: str, *, expected_seconds: float | None = None) -> Iterator[Step]:
     def beat() -> None:
         while not ended.wait(HEARTBEAT_SECONDS):
             detail = f", {current.detail}" if current.detail else ""
-            say(f"  {what}: {time.monotonic() - begun:.0f} s{detail}")
+            say(f"  … {time.monotonic() - begun:.0f} s{detail}")
 
     say(what + (f" (about {_human(expected_seconds)})" if expected_seconds else ""))
     pulse = threading.Thread(target=beat, name="progress", daemon=True)
