@@ -1,0 +1,1 @@
+"""The admission webhooks: an HTTPS server, and the pure functions from a review to its answer."""

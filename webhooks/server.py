@@ -1,0 +1,163 @@
+"""The HTTPS server that the API server asks: one path for each hook, HTTP/1.1, connections kept alive.
+
+It sits directly on aiohttp's low-level server: two paths need no router, and every layer less is a shorter
+wait for whoever runs kubectl. Reviews are answered on the event loop, in well under a millisecond; big ones
+go to a thread, so that judging them holds up nobody else.
+
+Stopping is gentle to clients that hold connections open. While the Pod's endpoint is being taken out of the
+Service, requests still arrive, on new connections and on old ones; each is answered, with ``Connection:
+close``, so that its client sends no second request on a connection that is about to go. Only then are the
+rest closed.
+"""
+
+import asyncio
+import logging
+import re
+import ssl
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Final
+
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
+from aiohttp.web_protocol import RequestHandler
+
+from app.ops.metrics import Metrics
+from webhooks.review import MAX_BODY, Hook, Reply, refuse, review
+
+_log = logging.getLogger(__name__)
+
+KEEP_ALIVE: Final = 120.0
+"""Seconds. Go's clients drop an idle connection after 90; the server must not be the first, or a request may
+be under way on a connection that it closes."""
+
+_THREAD_ABOVE: Final = 64 * 1024
+"""Bytes; smaller reviews are judged faster than a thread is woken."""
+
+_TIMEOUT: Final = 10.0
+"""Seconds, where the client names none: the API server's default ``timeoutSeconds``."""
+
+_LONGEST_TIMEOUT: Final = 30.0
+"""Seconds; ``timeoutSeconds`` can't be more."""
+
+_DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+
+class WebhookServer:
+    """Serves `hooks`, by path, over TLS.
+
+    With port 0 any free one is taken; ``port`` says which after `start`.
+    """
+
+    def __init__(
+        self,
+        *,
+        hooks: Mapping[str, Hook],
+        ssl_context: ssl.SSLContext,
+        metrics: Metrics,
+        host: str = "0.0.0.0",  # noqa: S104 - the Pod's own address is what its Service reaches
+        port: int = 9443,
+    ) -> None:
+        self._hooks = hooks
+        self._ssl_context = ssl_context
+        self._metrics = metrics
+        self._host = host
+        self.port = port
+        self._draining = False
+        self._loop: asyncio.AbstractEventLoop
+        self._http: web.Server | None = None
+        self._listener: asyncio.Server | None = None
+        self._latency = {path: metrics.webhook_latency.labels(path) for path in hooks}
+        self._in_flight = {path: metrics.webhook_in_flight.labels(path) for path in hooks}
+
+    async def start(self) -> None:
+        """Listen; raises ``OSError`` if the address is taken."""
+        self._loop = asyncio.get_running_loop()
+        self._http = web.Server(
+            self._handle,
+            request_factory=self._request,
+            access_log=None,
+            keepalive_timeout=KEEP_ALIVE,
+            auto_decompress=False,
+        )
+        self._listener = await self._loop.create_server(
+            self._http, self._host, self.port, ssl=self._ssl_context, backlog=512, reuse_address=True
+        )
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    def drain(self) -> None:
+        """Go on answering, but ask each client to close its connection after the answer."""
+        self._draining = True
+
+    async def stop(self, *, grace: float = 5.0) -> None:
+        """Accept no more, give requests under way `grace` seconds to end, close all connections."""
+        self.drain()
+        if self._listener is None or self._http is None:
+            return
+        self._listener.close()
+        self._http.pre_shutdown()
+        await self._http.shutdown(grace)
+        await self._listener.wait_closed()
+        self._listener = self._http = None
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
+        return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=MAX_BODY)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path
+        hook = self._hooks.get(path)
+        if hook is None:
+            return self._respond(refuse(404, "There is no webhook at this path"))
+        begin = perf_counter()
+        in_flight = self._in_flight[path]
+        in_flight.inc()
+        try:
+            reply = await self._answer(request, hook)
+        finally:
+            in_flight.dec()
+            self._latency[path].observe(perf_counter() - begin)
+        self._metrics.webhook_requests.labels(path, str(reply.status)).inc()
+        if reply.fault is not None:
+            _log.error("Failed to judge a review.", exc_info=reply.fault, extra={"webhook": path})
+        return self._respond(reply)
+
+    async def _answer(self, request: web.BaseRequest, hook: Hook) -> Reply:
+        if request.method != "POST":
+            return refuse(405, "Reviews are sent by POST")
+        if request.content_type != "application/json" or "Content-Encoding" in request.headers:
+            return refuse(415, "The content is not plain application/json")
+        try:
+            async with asyncio.timeout(_timeout(request.rel_url.query.get("timeout"))):
+                body = await request.read()
+                if len(body) > _THREAD_ABOVE:
+                    return await asyncio.to_thread(review, body, hook)
+                return review(body, hook)
+        except TimeoutError:
+            return refuse(504, "The review took longer than its timeout")
+        except web.HTTPRequestEntityTooLarge:
+            return refuse(413, f"The review has more than {MAX_BODY} bytes")
+
+    def _respond(self, reply: Reply) -> web.StreamResponse:
+        response = web.Response(status=reply.status, body=reply.body, content_type="application/json")
+        if self._draining:
+            response.force_close()
+        return response
+
+
+def _timeout(given: str | None) -> float:
+    """Seconds to answer in, from the ``timeout`` parameter as Go writes durations, such as ``10s``."""
+    if given is None:
+        return _TIMEOUT
+    parts = _DURATION.findall(given)
+    if not parts or "".join(number + unit for number, unit in parts) != given:
+        return _TIMEOUT
+    return min(sum(float(number) * _UNITS[unit] for number, unit in parts), _LONGEST_TIMEOUT)
