@@ -1,0 +1,1 @@
+"""Kubernetes machinery: transport, verbs, caches, queues, election, events; no domain."""
