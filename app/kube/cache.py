@@ -36,8 +36,12 @@ class Store(Generic[T]):
         """Return all keys, as they are now."""
         return list(self._objects)
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(list(self._objects.values()))
+    def values(self) -> list[T]:
+        """Return all objects, as they are now."""
+        return list(self._objects.values())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def __len__(self) -> int:
         return len(self._objects)

@@ -6,8 +6,8 @@ busy server asks for, and a second try with a token read anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -85,7 +85,8 @@ class HttpTransport:
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"{request.doing}: {_text(error)}") from error
         try:
-            yield _chunks(request, response, silence)
+            async with aclosing(_chunks(request, response, silence)) as chunks:
+                yield chunks
         finally:
             # Not released to the pool: the rest of the stream would have to be read first.
             response.close()
@@ -151,7 +152,9 @@ def _retry_after(response: aiohttp.ClientResponse) -> float:
     return float(text) if text.isdecimal() else 0.0
 
 
-async def _chunks(request: Request, response: aiohttp.ClientResponse, silence: float) -> AsyncIterator[bytes]:
+async def _chunks(
+    request: Request, response: aiohttp.ClientResponse, silence: float
+) -> AsyncGenerator[bytes, None]:
     try:
         while True:
             async with asyncio.timeout(silence):

@@ -4,32 +4,40 @@ A watch sends one JSON document a line. An object may take 1.5 MB (etcd's limit 
 many chunks, more than the read buffer of an HTTP client holds, so a ``readline`` with a limit would fail.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator
-
 from app.kube.errors import Undecodable
 
 LIMIT = 64 * 1024 * 1024
 """Bytes in one line beyond which something other than an API server is talking."""
 
 
-async def lines(chunks: AsyncIterable[bytes], *, limit: int = LIMIT) -> AsyncIterator[bytes]:
-    """Give each line without its end, as soon as it is complete; blank lines are left out.
+class LineSplitter:
+    """Takes chunks and gives lines, keeping the part of a line that has no end yet.
 
-    A last line without an end is dropped: its connection broke in the middle of an event, which the
-    next watch will bring again. Raises ``Undecodable`` for a line of more than ``limit`` bytes.
+    What is kept when the stream ends is half an event, which the next watch brings again.
     """
-    pieces: list[bytes] = []
-    size = 0
-    async for chunk in chunks:
-        *complete, rest = chunk.split(b"\n")
-        for line in complete:
-            whole = b"".join((*pieces, line)) if pieces else line
-            pieces.clear()
-            size = 0
-            if whole:
-                yield whole
+
+    def __init__(self, *, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that ``chunk`` completes, without their ends and without blank ones.
+
+        Raises ``Undecodable`` for a line of more bytes than the limit.
+        """
+        *ends, rest = chunk.split(b"\n")
+        complete: list[bytes] = []
+        for end in ends:
+            # Joined once, when the line is complete: to append chunk by chunk would copy it each time.
+            line = b"".join((*self._pieces, end)) if self._pieces else end
+            self._pieces.clear()
+            self._size = 0
+            if line:
+                complete.append(line)
         if rest:
-            pieces.append(rest)
-            size += len(rest)
-            if size > limit:
-                raise Undecodable(f"A watch event has more than {limit} bytes")
+            self._pieces.append(rest)
+            self._size += len(rest)
+            if self._size > self._limit:
+                raise Undecodable(f"A line has more than {self._limit} bytes")
+        return complete
