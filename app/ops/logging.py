@@ -1,7 +1,7 @@
 """The log: one line an event, a sentence and then what belongs to it as key=value, or JSON.
 
 ``log.info("Became the leader", lease=name)`` gives
-``2026-01-31T12:00:00.000Z INFO  Became the leader  lease=etcd-operator logger=app.kube.lease``. What holds
+``2026-01-31T12:00:00.000Z INFO  Became the leader  module=app.kube.lease lease=etcd-operator``. What holds
 for all lines of a task, such as the key and the id of a reconcile, is bound with ``bound``.
 """
 
@@ -22,7 +22,7 @@ _LINE_BREAKS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
 def get_logger(name: str) -> FilteringBoundLogger:
     """Return the logger of a module, named after it."""
-    logger: FilteringBoundLogger = structlog.get_logger(logger=name)
+    logger: FilteringBoundLogger = structlog.get_logger(module=name)
     return logger
 
 
@@ -69,7 +69,7 @@ class _Standard(logging.Handler):
         self._stream = stream
 
     def emit(self, record: logging.LogRecord) -> None:
-        event: Any = {"event": record.getMessage(), "logger": record.name}
+        event: Any = {"event": record.getMessage(), "module": record.name}
         if record.exc_info:
             event["exc_info"] = record.exc_info
         for processor in self._processors:
