@@ -81,7 +81,7 @@ class Informer(Generic[T]):
         )
         self._metrics = metrics
         self._handlers: list[Handler[T]] = []
-        self._waiters: list[tuple[str, asyncio.Future[None]]] = []
+        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._initial = _Initial.STREAM
         self._version = ""
         self._list_version = "0"
@@ -108,16 +108,26 @@ class Informer(Generic[T]):
 
     async def saw(self, version: str) -> None:
         """Wait until the store is as new as ``version``, one of this resource's versions. Unbounded."""
-        if reached(self._version, version):
+        await self._until(lambda: reached(self._version, version))
+
+    async def saw_gone(self, key: str, uid: str) -> None:
+        """Wait until the object with ``uid`` is gone from the store, or is on its way. Unbounded."""
+
+        def gone() -> bool:
+            obj = self.store.get(key)
+            return obj is None or obj.metadata.uid != uid or obj.metadata.deletion_timestamp is not None
+
+        await self._until(gone)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        if condition():
             return
-        future = asyncio.get_running_loop().create_future()
-        waiter = (version, future)
+        waiter = (condition, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         try:
-            await future
+            await waiter[1]
         finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
+            self._waiters.remove(waiter)
 
     async def run(self) -> NoReturn:
         """Follow the resource until cancelled. Failures of the API server don't end it."""
@@ -233,8 +243,8 @@ class Informer(Generic[T]):
 
     def _advance(self, version: str) -> None:
         self._version = version
-        for wanted, future in list(self._waiters):
-            if reached(version, wanted) and not future.done():
+        for condition, future in self._waiters:
+            if not future.done() and condition():
                 future.set_result(None)
 
     def _tell(self, old: T | None, new: T | None) -> None:

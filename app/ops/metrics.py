@@ -8,7 +8,7 @@ and two operators in one test process don't mix.
 Labels have few possible values. A cluster's or an object's name is none of them, nor is an error's text.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -22,6 +22,8 @@ class Metrics:
 
     def __init__(self, *, process: bool = False) -> None:
         """Make them; ``process`` adds those of the operating system's process and Python's collector."""
+        # Without this each counter comes with a second series that says when it was made.
+        disable_created_metrics()  # type: ignore[no-untyped-call] -- the library left this one untyped
         self.registry = CollectorRegistry()
         if process:
             # Both add themselves to the registry.
@@ -121,6 +123,9 @@ class Metrics:
         )
         self.certificate_expiry = self._gauge(
             "certificate_expiry_seconds", "When a certificate ends, as seconds since 1970", "certificate"
+        )
+        self.certificate_errors = self._counter(
+            "certificate_errors", "Failures to load, renew or publish a certificate", "task"
         )
 
     def _etcd_operator(self) -> None:
