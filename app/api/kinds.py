@@ -1,0 +1,52 @@
+"""Which rules an object goes by: one entry for each kind, so that callers treat all kinds alike."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from app.api import unbuilt
+from app.api.defaults import default
+from app.api.validation import validate
+from app.api.verdict import ALLOWED, Report, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one kind; both functions take the object and, on an update, the stored one."""
+
+    kind: str
+    plural: str
+    default: Callable[[Any, Any], Any]
+    validate: Callable[[Any, Any], Verdict]
+
+
+def _nothing(obj: Any, old: Any = None) -> Any:  # noqa: ARG001 - the signature of every default
+    return obj
+
+
+def _refuse(kind: str) -> Callable[[Any, Any], Verdict]:
+    """Deny a kind that nothing reconciles yet; what is stored already may still be edited."""
+
+    def refuse(new: Any, old: Any = None) -> Verdict:
+        if old is not None:
+            return ALLOWED
+        report = Report()
+        report.forbidden(
+            "spec", new.get("spec") if isinstance(new, dict) else None, unbuilt.kind_denial(kind)
+        )
+        return report.verdict()
+
+    return refuse
+
+
+_ALL = (
+    Rules("EtcdCluster", "etcdclusters", default, validate),
+    Rules("EtcdBackup", "etcdbackups", _nothing, _refuse("EtcdBackup")),
+    Rules("EtcdRestore", "etcdrestores", _nothing, _refuse("EtcdRestore")),
+)
+_BY_KIND = {rules.kind: rules for rules in _ALL}
+
+
+def rules_for(kind: str) -> Rules | None:
+    """Return the rules of a kind, ``None`` for a kind that is not ours."""
+    return _BY_KIND.get(kind)
