@@ -61,7 +61,7 @@ def examine(obj: JsonObject) -> Report:
     check_version(spec.get("version"), report)
     if spec.get("paused") is not None and not isinstance(spec["paused"], bool):
         report.wrong_type("spec.paused", spec["paused"], "true or false")
-    check_pod(obj, spec, report)
+    check_pod(spec, report)
     check_tls(spec, report)
     return report
 

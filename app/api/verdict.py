@@ -98,6 +98,8 @@ class Report:
     def _add(self, path: str, reason: Reason, value: Any, message: str, nearest: Any) -> None:
         if nearest is not None:
             message = f"{message}; the nearest valid value is {shorten(nearest)}"
+        if not path.isascii():
+            path = _printable(path)
         self.faults.append(Fault(path, reason, value, message, nearest))
 
     def invalid(self, path: str, value: Any, message: str, *, nearest: Any = None) -> None:
@@ -167,4 +169,9 @@ def _json(value: Any) -> str:
 def shorten(value: Any) -> str:
     """Return a value as JSON, cut to what is worth reading."""
     text = _json(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return _printable(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+
+
+def _printable(text: str) -> str:
+    """Return a text that can be sent: JSON may hold halves of surrogate pairs, which UTF-8 has no code for."""
+    return text.encode("utf-8", "backslashreplace").decode()

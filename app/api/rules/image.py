@@ -91,8 +91,10 @@ def check_version_change(new: JsonObject, old: JsonObject, report: Report) -> No
     running = _running(old)
     if wanted in running and len(running) > 1:
         return  # back to what some members still run: the way out of a stuck upgrade
-    for version in sorted(running) or [asked]:
-        if version is not None and _step_fault(version, wanted, text, report):
+    if not running and asked is not None:
+        running = {asked}
+    for version in sorted(running):
+        if _step_fault(version, wanted, text, report):
             return
 
 

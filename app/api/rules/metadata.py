@@ -17,12 +17,15 @@ from app.api.verdict import Report
 _GENERATED = 5
 """Characters that the API server appends to metadata.generateName."""
 _TOO_LONG = (
-    f"must be at most {MAX_CLUSTER_NAME} characters: a member's name is the cluster's, a hyphen and {SUFFIX_LENGTH} "
-    "more, and a host name may have 63"
+    f"must be at most {MAX_CLUSTER_NAME} characters: a member's name is the cluster's, a hyphen and "
+    f"{SUFFIX_LENGTH} more, and a host name may have 63"
 )
 _NO_LABEL = "must be a DNS-1035 label: lower-case letters, digits and '-', a letter first and no '-' last"
 
 _LABEL_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL_WORDS = (
+    "must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
+)
 _RESERVED_LABELS = "app"
 _RESERVED_PREFIX = "etcd_"
 _RESERVED_ANNOTATION = "etcd.version"
@@ -100,8 +103,7 @@ def check_label_key(path: str, key: str, report: Report) -> None:
     """Check a qualified name: an optional DNS prefix, a slash, and a name of at most 63 characters."""
     prefix, slash, name = key.rpartition("/")
     if len(name) > 63 or _LABEL_PART.fullmatch(name) is None:
-        message = "the key must be at most 63 letters, digits, '-', '_' and '.', starting and ending with one of the first two"
-        report.invalid(path, key, message)
+        report.invalid(path, key, f"the key {_LABEL_WORDS}")
     if slash and subdomain_fault(prefix):
         report.invalid(path, key, "the part of the key before '/' must be a DNS-1123 subdomain")
 
@@ -112,7 +114,4 @@ def check_label_value(path: str, value: Any, report: Report) -> None:
         report.wrong_type(path, value, "a string in quotes")
     elif value and (len(value) > 63 or _LABEL_PART.fullmatch(value) is None):
         nearest = re.sub(r"[^-A-Za-z0-9_.]+", "-", value)[:63].strip("-_.")
-        message = (
-            "must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
-        )
-        report.invalid(path, value, message, nearest=nearest)
+        report.invalid(path, value, _LABEL_WORDS, nearest=nearest)

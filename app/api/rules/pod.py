@@ -9,7 +9,7 @@ from app.api.verdict import Report
 _WITHOUT_EFFECT = ("busyboxImage", "DNSTimeoutInSecond")
 
 
-def check_pod(obj: JsonObject, spec: JsonObject, report: Report) -> None:
+def check_pod(spec: JsonObject, report: Report) -> None:
     """Check ``spec.pod`` of an EtcdCluster."""
     pod = object_at(spec, "pod", "spec", report) or {}
     check_labels(pod, report)

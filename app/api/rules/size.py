@@ -25,7 +25,6 @@ def check_size(size: Any, report: Report) -> None:
         report.invalid("spec.size", size, RANGE, nearest=LEAST if number < LEAST else MOST)
     elif number % 2 == 0:
         below, above = number - 1, number + 1
-        survives = below // 2
         report.warn(
-            f"spec.size: {number} members survive {survives} failures, as {below} do; use {below} or {above}"
+            f"spec.size: {number} members survive no more failures than {below}; use {below} or {above}"
         )
