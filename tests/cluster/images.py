@@ -14,14 +14,10 @@ from tests.cluster.progress import step
 
 ETCD_REPOSITORY = "quay.io/coreos/etcd"
 PAUSE = f"registry.k8s.io/pause:{binaries.TOOLS['pause'].version}"
-COREDNS = f"registry.k8s.io/coredns/coredns:v{binaries.TOOLS['coredns'].version}"
-LOCAL_PATH_PROVISIONER = (
-    f"docker.io/rancher/local-path-provisioner:v{binaries.TOOLS['local-path-provisioner'].version}"
-)
 BUSYBOX = "docker.io/library/busybox:stable"
 
-# What a cluster needs before it can run anyone's Pods, and a shell.
-SYSTEM = (PAUSE, COREDNS, LOCAL_PATH_PROVISIONER, BUSYBOX)
+# What a cluster needs before it can run anyone's Pods; volumes are made by a Pod with a shell.
+SYSTEM = (PAUSE, BUSYBOX)
 
 _DEBIAN_ETCD = "3.4.23"  # of 3.4 no Go module builds etcd; Debian 12 has this one
 _BUILT_ETCD = {recipe.version: tool for tool, recipe in binaries.TOOLS.items() if tool.startswith("etcd-")}
@@ -52,14 +48,18 @@ def ensure_image(reference: str) -> Path:
 
     Raises KeyError for a name that isn't one of ours, and HarnessError where its parts can't be had.
     """
-    image = _RECIPES[reference](reference)
+    return archive(_RECIPES[reference](reference))
+
+
+def archive(image: oci.Image) -> Path:
+    """The OCI archive of an image in the cache."""
     # A file's source stands in this by its path, which holds the key of what is in it.
     key = cache.key(Path(oci.__file__).read_bytes(), oci.architecture(), repr(image))
-    short = reference.rpartition("/")[2].replace(":", "-")
+    short = image.reference.rpartition("/")[2].replace(":", "-")
     file = f"{short}.tar"
 
     def make(out: Path) -> None:
-        with step(f"Making the image {reference}"):
+        with step(f"Making the image {image.reference}"):
             oci.write(image, out / file)
 
     return cache.entry("images", f"{short}-{key}", make) / file
@@ -107,14 +107,17 @@ def _copied(path: Path) -> oci.Node:
     return oci.Link(str(path.readlink())) if path.is_symlink() else oci.File(path)
 
 
-def _busybox(reference: str) -> oci.Image:
+def busybox_tree() -> dict[str, oci.Node]:
+    """Busybox and its applets in /bin."""
     program = extracted("busybox-static") / "bin/busybox"
     listed = subprocess.run([program, "--list"], check=True, capture_output=True, text=True)
     names = [name for name in listed.stdout.split() if name != "busybox"]
-    tree = (
-        _BASE | {"/bin/busybox": oci.File(program)} | {f"/bin/{name}": oci.Link("busybox") for name in names}
-    )
-    return oci.Image(reference=reference, tree=tree, command=("sh",))
+    links = {f"/bin/{name}": oci.Link("busybox") for name in names}
+    return {"/bin/busybox": oci.File(program), **links}
+
+
+def _busybox(reference: str) -> oci.Image:
+    return oci.Image(reference=reference, tree={**_BASE, **busybox_tree()}, command=("sh",))
 
 
 def _pause(reference: str) -> oci.Image:
@@ -123,19 +126,8 @@ def _pause(reference: str) -> oci.Image:
     )
 
 
-def _coredns(reference: str) -> oci.Image:
-    return oci.Image(reference=reference, tree=_BASE | _programs("", "coredns"), entrypoint=("/coredns",))
-
-
-def _local_path_provisioner(reference: str) -> oci.Image:
-    tree = _BASE | _programs("/usr/bin", "local-path-provisioner")
-    return oci.Image(reference=reference, tree=tree, entrypoint=("local-path-provisioner",))
-
-
 _RECIPES: Mapping[str, Callable[[str], oci.Image]] = {
     PAUSE: _pause,
-    COREDNS: _coredns,
-    LOCAL_PATH_PROVISIONER: _local_path_provisioner,
     BUSYBOX: _busybox,
     etcd_reference(_DEBIAN_ETCD): _debian_etcd,
 } | {etcd_reference(version): _built_etcd for version in _BUILT_ETCD}

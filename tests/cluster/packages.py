@@ -28,7 +28,7 @@ CLUSTER: Mapping[str, str] = {
     "procps": "sysctl",
     "util-linux": "nsenter",
 }
-IMAGES: Mapping[str, str] = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
+IMAGES: Mapping[str, str] = {"buildah": "buildah"}
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _SEARCH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
@@ -58,36 +58,71 @@ def extracted(package: str, *, version: str = "") -> Path:
 
     `version` is how the package's version has to begin. The package comes from the machine's own apt sources.
     """
-    release = platform.freedesktop_os_release()
-    codename = release.get("VERSION_CODENAME", release["ID"])
-    name = "-".join(filter(None, (package, version, codename, platform.machine())))
 
     def make(out: Path) -> None:
-        if shutil.which("apt-get") is None:
-            raise HarnessError(f"The files of Debian's package {package} are needed, and here is no apt-get")
         with step(f"Fetching Debian's package {package} {version}".rstrip()):
-            archive = _download(package, out)
+            _fetch("download", package, folder=out)
+            (archive,) = out.glob("*.deb")
             found = _output("dpkg-deb", "--field", str(archive), "Version")
             if not found.startswith(version):
                 raise HarnessError(f"{package} {version} is needed; this machine's apt sources have {found}")
-            subprocess.run(["dpkg-deb", "--extract", archive, out], check=True)
-            archive.unlink()
+            _unpack(archive, out)
 
-    return cache.entry("debian", name, make)
+    return cache.entry("debian", _entry_name(package, version), make)
 
 
-def _download(package: str, folder: Path) -> Path:
+def extracted_with_dependencies(*packages: str) -> Path:
+    """A folder with the files of these Debian packages and of all that they depend on, none of it installed.
+
+    No maintainer script has run, so what those would make isn't there.
+    """
+
+    def make(out: Path) -> None:
+        with step(f"Fetching Debian's packages {' '.join(packages)}, with all they depend on"):
+            archives = out / "archives"
+            (archives / "partial").mkdir(parents=True)
+            nothing = out / "status"
+            nothing.touch()  # as if nothing were installed, so that nothing is left out
+            options = {
+                "Dir::State::status": nothing,
+                "Dir::Cache::archives": archives,
+                "APT::Install-Recommends": "false",
+                "Debug::NoLocking": "true",
+            }
+            given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+            _fetch(*given, "--download-only", "--yes", "install", *packages, folder=out)
+            for archive in sorted(archives.glob("*.deb")):
+                _unpack(archive, out)
+            shutil.rmtree(archives)
+            nothing.unlink()
+
+    return cache.entry("debian", _entry_name(*sorted(packages)), make)
+
+
+def _entry_name(*parts: str) -> str:
+    release = platform.freedesktop_os_release()
+    codename = release.get("VERSION_CODENAME", release["ID"])
+    return "-".join(filter(None, (*parts, codename, platform.machine())))
+
+
+def _fetch(*arguments: str, folder: Path) -> None:
+    """Let apt download, with fresh lists if it can't with those it has."""
+    if shutil.which("apt-get") is None:
+        raise HarnessError("Files of Debian's packages are needed, and there is no apt-get on this machine")
     # As root apt would drop its rights, and then can't write into our folder.
-    arguments = ["-o", "APT::Sandbox::User=root", "download", package]
+    command = ["-o", "APT::Sandbox::User=root", *arguments]
     try:
-        _apt(*arguments, folder=folder)
+        _apt(*command, folder=folder)
     except HarnessError:
         if os.geteuid() != 0:
             raise
         _update()
-        _apt(*arguments, folder=folder)
-    (archive,) = folder.glob("*.deb")
-    return archive
+        _apt(*command, folder=folder)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    subprocess.run(["dpkg-deb", "--extract", archive, folder], check=True)
+    archive.unlink()
 
 
 def _present(proof: str) -> bool:

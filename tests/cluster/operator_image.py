@@ -1,0 +1,113 @@
+"""The operator's image, from the project's Dockerfile.
+
+The build asks no network: its base is ours (`base_images`) and the packages are downloaded here, with the
+machine's own settings for pip, and shown to the build as a folder. buildah's storage is a folder in the
+cache, so that the machine's own is left alone; its layers make a build after a change of the source a matter
+of seconds. The result is kept by the hash of everything that goes in.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.cluster import base_images, cache, images, oci, packages
+from tests.cluster.errors import HarnessError
+from tests.cluster.progress import say, step
+
+REFERENCE = "quay.io/coreos/etcd-operator:v0.10.0"
+
+_PROJECT = Path(__file__).parents[2]
+_SOURCES = ("app", "certs", "webhooks")
+_WHEELS = "/wheels"
+
+
+def operator_image() -> Path:
+    """The image of the operator as it is in the work tree, as an archive that containerd and Docker load.
+
+    Raises HarnessError where it can't be built.
+    """
+    inputs = [_PROJECT / name for name in ("Dockerfile", ".dockerignore", "requirements.lock")]
+    for folder in _SOURCES:
+        inputs += sorted(path for path in (_PROJECT / folder).rglob("*") if _is_source(path))
+    bases = images.archive(base_images.runtime()), images.archive(base_images.build())
+    content = (part for path in inputs for part in (str(path.relative_to(_PROJECT)), path.read_bytes()))
+    key = cache.key(Path(__file__).read_bytes(), *(base.parent.name for base in bases), *content)
+    file = "etcd-operator.tar"
+    return cache.entry("images", f"etcd-operator-{key}", lambda out: _make(*bases, out / file)) / file
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def _make(runtime: Path, build: Path, out: Path) -> None:
+    packages.ensure_debian(packages.IMAGES)
+    wheels = _wheels()
+    with (
+        cache.locked(cache.root() / "buildah.lock", waiting_for="a build of the operator's image"),
+        step(f"Building the image {REFERENCE}", expected_seconds=30),
+    ):
+        arguments = {
+            "BASE": _pulled(runtime),
+            "BUILD": _pulled(build),
+            "PIP": f"python3 {_WHEELS}/{base_images.pip_wheel().name}/pip",
+            "PIP_OPTIONS": f"--no-index --find-links {_WHEELS}",
+        }
+        given = [word for pair in arguments.items() for word in ("--build-arg", "=".join(pair))]
+        _buildah(
+            *("build", "--isolation", "chroot", "--layers", "--timestamp", "0", "--tag", REFERENCE),
+            *("--volume", f"{wheels}:{_WHEELS}:ro", *given, str(_PROJECT)),
+        )
+        _buildah("push", "--quiet", REFERENCE, f"docker-archive:{out}:{REFERENCE}")
+    say(f"  {REFERENCE}: {out.stat().st_size / 2**20:.0f} MiB, of these the base {_mebibytes(runtime)} MiB")
+
+
+def _mebibytes(path: Path) -> str:
+    return f"{path.stat().st_size / 2**20:.0f}"
+
+
+def _pulled(archive: Path) -> str:
+    """A base by a name that buildah's storage has for it, which is that of its cache entry."""
+    name = f"localhost/{archive.parent.name}"
+    known = _buildah("images", "--quiet", "--filter", f"reference={name}")
+    if not known:
+        identifier = _buildah("pull", "--quiet", f"oci-archive:{archive}").splitlines()[-1]
+        _buildah("tag", identifier, name)
+    return name
+
+
+def _wheels() -> Path:
+    """A folder with the wheel of each locked package, and pip's."""
+    version = base_images.python_version()
+    if version != f"{sys.version_info.major}.{sys.version_info.minor}":
+        raise HarnessError(
+            f"The operator's image is made of Debian packages, here those of Python {version}: "
+            f"run this with that Python too (rm -r build/venv; make venv PYTHON=python{version})"
+        )
+    lock = _PROJECT / "requirements.lock"
+    key = cache.key(lock.read_bytes(), version, oci.architecture())
+
+    def make(out: Path) -> None:
+        with step("Downloading the operator's Python packages", expected_seconds=20):
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+            options = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(out)]
+            _run([*command, *options, "--requirement", str(lock)])
+            shutil.copy(base_images.pip_wheel(), out)
+
+    return cache.entry("wheels", key, make)
+
+
+def _buildah(*arguments: str) -> str:
+    storage = cache.root() / "buildah"
+    return _run(["buildah", "--root", str(storage / "root"), "--runroot", str(storage / "run"), *arguments])
+
+
+def _run(command: Iterable[str]) -> str:
+    words = list(command)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
+        raise HarnessError(f"`{' '.join(words[:3])} …` failed:\n{said}")
+    return done.stdout.strip()
