@@ -2,8 +2,8 @@
 
 The order of reading makes it safe for any number of replicas to do this at once. A configuration is read
 first, the Secret after it; whoever wrote that configuration had written the Secret before, so the Secret that
-is read is at least as new. A write names the version of the configuration that was read, and fails if there is
-a newer one. So no replica can put an older bundle over a newer one.
+is read is at least as new. A write names the version of the configuration that was read, and fails if there
+is a newer one. So no replica can put an older bundle over a newer one.
 """
 
 from collections.abc import Iterable

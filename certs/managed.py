@@ -1,9 +1,9 @@
-"""Certificates of our own: the CA in a Secret, a serving certificate in memory, the bundle where it is needed.
+"""Certificates of our own: the CA in a Secret, a serving certificate in memory, the bundle where it counts.
 
 Every replica runs this, leader or not. Each round looks at the cluster as it is and does the one next thing
 that is due: mend or create the Secret, take a step of the rotation, mint a certificate, write the bundle. A
-round that wrote something is followed by another at once, which reads back what came of it; one with nothing to do
-sleeps until something is due by the clock, or the Secret or a configuration changes.
+round that wrote something is followed by another at once, which reads back what came of it; one with nothing
+to do sleeps until something is due by the clock, or the Secret or a configuration changes.
 
 A serving certificate is renewed from the CA in memory, so an API server that is away for a day takes
 nothing from the webhooks.

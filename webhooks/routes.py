@@ -8,16 +8,17 @@ subresources that are not ours to judge, should a configuration send them; anyth
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
+from app.api.kinds import Rules, rules_for
+from app.api.verdict import Fault
 from webhooks.jsonpatch import additions
-from webhooks.protocol import ALLOWED, Cause, Details, Object, Request, Response, Status
+from webhooks.protocol import ALLOWED, Cause, Details, Request, Response, Status
 from webhooks.review import Hook
 
 GROUP: Final = "etcd.database.coreos.com"
-KINDS: Final = frozenset({"EtcdCluster", "EtcdBackup", "EtcdRestore"})
 
 MUTATE: Final = "/mutate"
 VALIDATE: Final = "/validate"
@@ -27,59 +28,23 @@ _WARNING_LENGTH = 120
 
 _encoder = msgspec.json.Encoder()
 
-
-class Fault(Protocol):
-    """One thing that is wrong with an object."""
-
-    @property
-    def path(self) -> str:
-        """The field, such as ``spec.size``."""
-
-    @property
-    def reason(self) -> str:
-        """A cause type of Kubernetes, such as ``FieldValueInvalid``."""
-
-    @property
-    def value(self) -> Any:
-        """What was given."""
-
-    @property
-    def message(self) -> str:
-        """What is wrong with it."""
-
-    @property
-    def nearest(self) -> Any:
-        """The nearest value that would do, or None where there is none to name."""
+Lookup: TypeAlias = Callable[[str], Rules | None]
+"""The rules of a kind, or None for a kind that is not ours."""
 
 
-class Verdict(Protocol):
-    """What the rules say of an object."""
-
-    @property
-    def faults(self) -> Sequence[Fault]:
-        """Empty if the object may be stored."""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """What is allowed but unwise."""
-
-
-Default: TypeAlias = Callable[[Object, Object | None], Object]
-Validate: TypeAlias = Callable[[Object, Object | None], Verdict]
-
-
-def hooks(*, default: Default, validate: Validate) -> Mapping[str, Hook]:
+def hooks(rules: Lookup = rules_for) -> Mapping[str, Hook]:
     """The decision behind each path of the server."""
-    return {MUTATE: mutating(default), VALIDATE: validating(validate)}
+    return {MUTATE: mutating(rules), VALIDATE: validating(rules)}
 
 
-def mutating(default: Default) -> Hook:
+def mutating(rules: Lookup) -> Hook:
     """The hook that fills defaults; it answers with a patch only if something was absent or null."""
 
     def mutate(request: Request) -> Response:
-        if not _judged(request) or request.object is None:
+        ours = _rules(request, rules)
+        if ours is None or request.object is None:
             return ALLOWED
-        operations = additions(request.object, default(request.object, request.old_object))
+        operations = additions(request.object, ours.default(request.object, request.old_object))
         if not operations:
             return ALLOWED
         return Response(allowed=True, patch=_encoder.encode(operations), patch_type="JSONPatch")
@@ -87,13 +52,14 @@ def mutating(default: Default) -> Hook:
     return mutate
 
 
-def validating(validate: Validate) -> Hook:
+def validating(rules: Lookup) -> Hook:
     """The hook that denies what the rules find fault with, all faults at once."""
 
-    def judge(request: Request) -> Response:
-        if not _judged(request) or request.object is None:
+    def validate(request: Request) -> Response:
+        ours = _rules(request, rules)
+        if ours is None:
             return ALLOWED
-        verdict = validate(request.object, request.old_object)
+        verdict = ours.validate(request.object, request.old_object)
         if not verdict.faults and not verdict.warnings:
             return ALLOWED
         warnings = tuple(_warning(text) for text in verdict.warnings)
@@ -101,35 +67,33 @@ def validating(validate: Validate) -> Hook:
             return Response(allowed=True, warnings=warnings)
         return Response(allowed=False, status=_denial(request, verdict.faults), warnings=warnings)
 
-    return judge
+    return validate
 
 
-def _judged(request: Request) -> bool:
-    return (
-        request.operation in {"CREATE", "UPDATE"}
-        and request.kind.group == GROUP
-        and request.kind.kind in KINDS
-        and not request.sub_resource
-        and not request.deleting
-    )
+def _rules(request: Request, rules: Lookup) -> Rules | None:
+    if request.operation not in {"CREATE", "UPDATE"} or request.kind.group != GROUP:
+        return None
+    if request.sub_resource or request.deleting:
+        return None
+    return rules(request.kind.kind)
 
 
 def _denial(request: Request, faults: Sequence[Fault]) -> Status:
     kind = request.kind
-    causes = tuple(Cause(reason=fault.reason, message=fault.message, field=fault.path) for fault in faults)
-    name = request.name or _generated_name(request.object)
-    told = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
+    causes = tuple(Cause(reason=fault.reason, message=fault.body, field=fault.path) for fault in faults)
+    name = request.name or _generated_name(request)
+    told = "; ".join(str(fault) for fault in faults)
     return Status(
         status="Failure",
         code=422,
         reason="Invalid",
-        message=f"{kind.kind} {name!r} is invalid: {told}",
+        message=f'{kind.kind} "{name}" is invalid: {told}',
         details=Details(name=name, group=kind.group, kind=kind.kind, causes=causes),
     )
 
 
-def _generated_name(candidate: Object | None) -> str:
-    metadata = (candidate or {}).get("metadata")
+def _generated_name(request: Request) -> str:
+    metadata = (request.object or {}).get("metadata")
     given = metadata.get("generateName") if isinstance(metadata, dict) else None
     return given if isinstance(given, str) else ""
 
