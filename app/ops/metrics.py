@@ -23,7 +23,7 @@ class Metrics:
     def __init__(self, *, process: bool = False) -> None:
         """Make them; ``process`` adds those of the operating system's process and Python's collector."""
         # Without this each counter comes with a second series that says when it was made.
-        disable_created_metrics()  # type: ignore[no-untyped-call] -- the library left this one untyped
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left this one untyped
         self.registry = CollectorRegistry()
         if process:
             # Both add themselves to the registry.
