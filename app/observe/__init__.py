@@ -1,0 +1,1 @@
+"""I/O in: caches, live reads and etcd's own words become one frozen `app.plan.observed.Observed`."""

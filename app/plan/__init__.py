@@ -1,0 +1,1 @@
+"""Decisions about a cluster: pure functions from what was observed to what is to be done."""

@@ -1,0 +1,151 @@
+"""Carries out the plan for one cluster: the status first, then the actions, group by group.
+
+Every call goes through an `Api` that is fenced by the Lease. Each action is idempotent: one whose object is
+there already, or is gone already, has succeeded. The first failure ends it, and the next look starts from
+what is so. What was written is noted at the barrier, so that the next look waits until the caches show it.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from app.api.base import JsonObject
+from app.api.cluster import ClusterSpec
+from app.build.common import Platform
+from app.build.pod import pod
+from app.build.service import service
+from app.build.volume import claim
+from app.kube.api import Api
+from app.kube.barrier import Barrier
+from app.kube.errors import AlreadyExists, Conflict, NotFound
+from app.kube.informer import Informer
+from app.kube.objects import CustomObject, Object
+from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
+from app.observe.caches import ETCD_CLUSTERS, Caches
+from app.ops.logging import get_logger
+from app.plan.actions import Action, Annotate, CreatePod, CreateVolume, DeletePod, EnsureService
+from app.plan.observed import ClusterRef
+
+log = get_logger(__name__)
+
+
+class Actor:
+    """Writes to the API server on behalf of one leader."""
+
+    def __init__(self, api: Api, caches: Caches, barrier: Barrier, platform: Platform) -> None:
+        """Act through ``api``, which is fenced."""
+        self._api = api
+        self._caches = caches
+        self._barrier = barrier
+        self._platform = platform
+
+    async def write_status(self, obj: CustomObject, status: JsonObject) -> bool:
+        """Write a status over the version that was seen; nothing is sent when nothing differs.
+
+        Raises `Conflict` when the custom resource has changed meanwhile.
+        """
+        changes = difference(obj.status, status)
+        if not changes:
+            return False
+        meta = obj.metadata
+        body = {"metadata": {"resourceVersion": meta.resource_version}, "status": changes}
+        written = await self._api.patch(ETCD_CLUSTERS, meta.namespace, meta.name, body, subresource="status")
+        self._barrier.wrote(meta.key, self._caches.clusters, written)
+        return True
+
+    async def act(
+        self, cluster: ClusterRef, spec: ClusterSpec, groups: tuple[tuple[Action, ...], ...]
+    ) -> None:
+        """Carry out groups of actions in order, the actions of one group at once."""
+        for group in groups:
+            async with asyncio.TaskGroup() as tasks:
+                for action in group:
+                    tasks.create_task(self._one(cluster, spec, action))
+
+    async def _one(self, cluster: ClusterRef, spec: ClusterSpec, action: Action) -> None:
+        match action:
+            case EnsureService():
+                await self._ensure_service(cluster, action)
+            case CreateVolume():
+                body = claim(cluster, member=action.member, spec=spec.pod.persistent_volume_claim_spec or {})
+                await self._create(cluster, PERSISTENT_VOLUME_CLAIMS, self._caches.volumes, body)
+            case CreatePod():
+                body = pod(cluster, spec, action, platform=self._platform)
+                await self._create(cluster, PODS, self._caches.pods, body)
+            case Annotate():
+                await self._annotate(cluster, action)
+            case DeletePod():
+                await self._delete(cluster, action)
+
+    async def _create(
+        self, cluster: ClusterRef, resource: Resource[Any], cache: Informer[Any], body: JsonObject
+    ) -> None:
+        name = body["metadata"]["name"]
+        try:
+            made = await self._api.create(resource, body, namespace=cluster.namespace)
+        except AlreadyExists:
+            log.info("Found an object that was to be created", kind=resource.kind, name=name)
+            return
+        log.info("Created an object", kind=resource.kind, name=name)
+        self._barrier.wrote(_key(cluster), cache, made)
+
+    async def _ensure_service(self, cluster: ClusterRef, action: EnsureService) -> None:
+        body = service(cluster, name=action.name, client=action.client)
+        try:
+            made = await self._api.create(SERVICES, body, namespace=cluster.namespace)
+        except AlreadyExists:
+            found = await self._api.get(SERVICES, cluster.namespace, action.name)
+            controller = found.metadata.controller
+            if controller is None or controller.uid != cluster.uid:
+                log.warning("Left a foreign Service alone", name=action.name)
+                return
+            made = await self._api.apply(SERVICES, body, namespace=cluster.namespace)
+        log.info("Wrote a Service", name=action.name)
+        self._barrier.wrote(_key(cluster), self._caches.services, made)
+
+    async def _annotate(self, cluster: ClusterRef, action: Annotate) -> None:
+        cache: Informer[Any] = self._caches.pods if action.kind == PODS.kind else self._caches.volumes
+        # The uid is immutable: a patch that names another one is refused, so it works as a precondition.
+        body = {"metadata": {"uid": action.uid, "annotations": dict(action.annotations)}}
+        try:
+            changed: Object = await self._api.patch(cache.resource, cluster.namespace, action.name, body)
+        except (NotFound, Conflict):
+            log.info("Found another object than the one to annotate", kind=action.kind, name=action.name)
+            return
+        self._barrier.wrote(_key(cluster), cache, changed)
+
+    async def _delete(self, cluster: ClusterRef, action: DeletePod) -> None:
+        key = f"{cluster.namespace}/{action.name}"
+        known = self._caches.pods.store.get(key)
+        try:
+            await self._api.delete(
+                PODS,
+                cluster.namespace,
+                action.name,
+                uid=action.uid,
+                resource_version=action.resource_version,
+            )
+        except (NotFound, Conflict):
+            log.info("Found another Pod than the one to delete", name=action.name)
+            return
+        log.info("Deleted a Pod that had ended", name=action.name)
+        if known is not None:
+            self._barrier.deleted(_key(cluster), self._caches.pods, known)
+
+
+def _key(cluster: ClusterRef) -> str:
+    return f"{cluster.namespace}/{cluster.name}"
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7386) that turns one object into the other; empty when they are equal."""
+    changes: dict[str, Any] = {key: None for key in before if key not in after and before[key] is not None}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            nested = difference(old, value)
+            if nested:
+                changes[key] = nested
+        elif key not in before or old != value:
+            changes[key] = value
+    return changes

@@ -1,0 +1,37 @@
+"""What all children of a cluster carry: the old operator's labels, and the owner that they die with."""
+
+from dataclasses import dataclass
+
+from app.api.base import API_VERSION, JsonObject
+from app.plan.observed import ClusterRef
+
+CLUSTER_LABEL = "etcd_cluster"
+MEMBER_LABEL = "etcd_node"
+APP = {"app": "etcd"}
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What the operator knows of the place it runs in.
+
+    ``run_as_user`` None leaves the choice to the platform.
+    """
+
+    run_as_user: int | None = 1000
+
+
+def selector(cluster: str) -> dict[str, str]:
+    """The labels that select the members of a cluster, and nothing else."""
+    return {**APP, CLUSTER_LABEL: cluster}
+
+
+def owner(cluster: ClusterRef) -> JsonObject:
+    """The controller reference to the custom resource: Kubernetes deletes the child after it."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "EtcdCluster",
+        "name": cluster.name,
+        "uid": cluster.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

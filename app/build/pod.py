@@ -1,0 +1,165 @@
+"""The Pod of a member.
+
+It is created once and never applied again, since other admission controllers edit Pods. What may change
+while it lives reaches etcd as environment from the Pod's annotations (downward API), which the kubelet
+resolves anew at each start of the container; what never changes is in the arguments.
+
+It satisfies the restricted Pod Security profile, carries no service-account token, and needs neither a shell
+nor an init container: its name is published before it is ready, and etcd retries.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.api import names, versions
+from app.api.base import JsonObject
+from app.api.cluster import ClusterSpec, PodPolicy
+from app.api.defaults import DEFAULT_REPOSITORY
+from app.build.common import MEMBER_LABEL, Platform, owner, selector
+from app.build.probes import probes
+from app.build.revision import revision
+from app.etcd import flags
+from app.plan.actions import CreatePod
+from app.plan.observed import ClusterRef
+
+PREFIX = "etcd.database.coreos.com/"
+REVISION = PREFIX + "revision"
+VERSION = "etcd.version"
+DATA_VOLUME = "etcd-data"
+DATA_ROOT = "/var/etcd"
+DATA_DIR = "/var/etcd/data"
+GRACE_SECONDS = 30
+
+
+def annotation_of(variable: str) -> str:
+    """The annotation that feeds an environment variable of etcd."""
+    return PREFIX + variable.removeprefix("ETCD_").lower().replace("_", "-")
+
+
+def pod(cluster: ClusterRef, spec: ClusterSpec, action: CreatePod, *, platform: Platform) -> JsonObject:
+    """Build the Pod that a `CreatePod` asks for."""
+    policy = spec.pod
+    version = versions.bare(spec.version or versions.DEFAULT)
+    own = frozenset(str(variable.get("name")) for variable in policy.etcd_env)
+    fed = flags.environment(version, cluster={}, state="", token=action.token, own=own)
+    annotations = {
+        **policy.annotations,
+        VERSION: version,
+        REVISION: revision(spec),
+        **{annotation_of(name): value for name, value in fed.items()},
+        **action.annotations,
+    }
+    body: JsonObject = {
+        "hostname": action.member,
+        "subdomain": names.peer_service(cluster.name),
+        "restartPolicy": "Always",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {**_security(platform), **(policy.security_context or {})},
+        "containers": [_container(cluster, spec, action, version=version, own=own, fed=fed)],
+        "volumes": [_volume(policy, action.member)],
+        **_scheduling(cluster, policy),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": action.member,
+            "namespace": cluster.namespace,
+            "labels": {**policy.labels, **selector(cluster.name), MEMBER_LABEL: action.member},
+            "annotations": annotations,
+            "ownerReferences": [owner(cluster)],
+        },
+        "spec": body,
+    }
+
+
+def _container(
+    cluster: ClusterRef,
+    spec: ClusterSpec,
+    action: CreatePod,
+    *,
+    version: str,
+    own: frozenset[str],
+    fed: Mapping[str, str],
+) -> JsonObject:
+    arguments = flags.arguments(
+        version,
+        name=action.member,
+        peer_url=action.peer_url,
+        client_url=names.client_url(
+            action.member,
+            cluster=cluster.name,
+            namespace=cluster.namespace,
+            domain=spec.pod.cluster_domain,
+            tls=spec.client_tls,
+        ),
+        data_dir=DATA_DIR,
+        own=own,
+    )
+    environment = [
+        {
+            "name": name,
+            "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{annotation_of(name)}']"}},
+        }
+        for name in fed
+    ]
+    return {
+        "name": "etcd",
+        "image": versions.image(spec.repository or DEFAULT_REPOSITORY, version),
+        "command": ["/usr/local/bin/etcd", *arguments],
+        "env": [*environment, *spec.pod.etcd_env],
+        "ports": [
+            {"name": "server", "containerPort": flags.PEER_PORT, "protocol": "TCP"},
+            {"name": "client", "containerPort": flags.CLIENT_PORT, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": flags.METRICS_PORT, "protocol": "TCP"},
+        ],
+        "volumeMounts": [{"name": DATA_VOLUME, "mountPath": DATA_ROOT}],
+        "resources": spec.pod.resources,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        **probes(version),
+    }
+
+
+def _volume(policy: PodPolicy, member: str) -> JsonObject:
+    if policy.persistent_volume_claim_spec is None:
+        return {"name": DATA_VOLUME, "emptyDir": {}}
+    return {"name": DATA_VOLUME, "persistentVolumeClaim": {"claimName": member}}
+
+
+def _security(platform: Platform) -> JsonObject:
+    context: JsonObject = {
+        "runAsNonRoot": True,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    if platform.run_as_user is not None:
+        user = platform.run_as_user
+        context |= {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
+    return context
+
+
+def _scheduling(cluster: ClusterRef, policy: PodPolicy) -> JsonObject:
+    """Where the Pod may run; with no word of the user's, members are spread softly over hosts and zones."""
+    spread: dict[str, Any] = {}
+    members = {"labelSelector": {"matchLabels": selector(cluster.name)}}
+    if policy.affinity is not None:
+        spread["affinity"] = policy.affinity
+    elif policy.anti_affinity:
+        term = {**members, "topologyKey": "kubernetes.io/hostname"}
+        spread["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    else:
+        spread["topologySpreadConstraints"] = [
+            {**members, "topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+            for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+        ]
+    if policy.node_selector:
+        spread["nodeSelector"] = policy.node_selector
+    if policy.tolerations:
+        spread["tolerations"] = list(policy.tolerations)
+    return spread

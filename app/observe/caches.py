@@ -1,0 +1,58 @@
+"""The informers that the reconcile reads from, and how their objects are found by cluster."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from app.api.base import GROUP, VERSION
+from app.build.common import APP, CLUSTER_LABEL
+from app.kube.api import Api
+from app.kube.informer import Informer
+from app.kube.objects import CustomObject, Object, PersistentVolumeClaim, Pod, Service
+from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
+from app.ops.metrics import Metrics
+
+ETCD_CLUSTERS = Resource(GROUP, VERSION, "etcdclusters", "EtcdCluster", CustomObject)
+BY_CLUSTER = "cluster"
+
+
+def cluster_of(obj: Object) -> str:
+    """The key of the cluster that an object's labels name; empty for none."""
+    name = obj.metadata.label(CLUSTER_LABEL)
+    return f"{obj.metadata.namespace}/{name}" if name else ""
+
+
+def _index(obj: Object) -> Iterable[str]:
+    key = cluster_of(obj)
+    return (key,) if key else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """One informer for each kind: the custom resources, and the children under the old operator's labels."""
+
+    clusters: Informer[CustomObject]
+    pods: Informer[Pod]
+    volumes: Informer[PersistentVolumeClaim]
+    services: Informer[Service]
+
+    @property
+    def all(self) -> tuple[Informer[Any], ...]:
+        """Every informer."""
+        return (self.clusters, self.pods, self.volumes, self.services)
+
+
+def make_caches(api: Api, *, namespace: str | None, metrics: Metrics) -> Caches:
+    """Make the informers for one namespace, or for all."""
+    children: dict[str, Any] = {
+        "namespace": namespace,
+        "label_selector": ",".join(f"{label}={value}" for label, value in APP.items()),
+        "indexers": {BY_CLUSTER: _index},
+        "metrics": metrics,
+    }
+    return Caches(
+        clusters=Informer(api, ETCD_CLUSTERS, namespace=namespace, metrics=metrics),
+        pods=Informer(api, PODS, **children),
+        volumes=Informer(api, PERSISTENT_VOLUME_CLAIMS, **children),
+        services=Informer(api, SERVICES, **children),
+    )

@@ -1,0 +1,213 @@
+"""One look at a cluster: what the caches hold, what a live read confirms, what etcd says of itself.
+
+Reads only. Every call has a deadline, and one that fails leaves its answer unknown; nothing here fails
+because a member does not answer.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from app.api import names
+from app.api.status import ClusterStatus
+from app.build.common import selector
+from app.build.service import service
+from app.etcd.client import Dialer
+from app.etcd.endpoint import Endpoint
+from app.etcd.errors import EtcdError
+from app.etcd.model import Status
+from app.kube.api import Api
+from app.kube.errors import NotFound
+from app.kube.objects import Object
+from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
+from app.observe.caches import BY_CLUSTER, Caches
+from app.observe.facts import pod_facts, service_is, volume_facts
+from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
+
+ANSWER_SECONDS = 1.0
+"""How long a member may take to say how it is; the client port of one that has not joined a quorum hangs."""
+
+LIST_SECONDS = 2.0
+"""How long a linearizable list of the members may take."""
+
+
+class Observer:
+    """Takes looks at clusters."""
+
+    def __init__(self, api: Api, caches: Caches, dialer: Dialer) -> None:
+        self._api = api
+        self._caches = caches
+        self._dialer = dialer
+
+    async def observe(
+        self, cluster: ClusterRef, status: ClusterStatus, waits: Mapping[str, float]
+    ) -> Observed:
+        """Look at a cluster. Raises `KubeError` where a live read that a decision needs fails."""
+        key = f"{cluster.namespace}/{cluster.name}"
+        pods = {
+            pod.metadata.name: pod_facts(pod)
+            for pod in self._caches.pods.store.by_index(BY_CLUSTER, key)
+            if _is_ours(pod, cluster)
+        }
+        volumes = {
+            claim.metadata.name: volume_facts(claim)
+            for claim in self._caches.volumes.store.by_index(BY_CLUSTER, key)
+            if _is_ours(claim, cluster)
+        }
+        record = status.journal.bootstrap
+        members = record.members if record else ()
+        missing = frozenset(members) - pods.keys()
+        absent, absent_volumes = await self._confirm(
+            cluster, status, missing, frozenset(members) - volumes.keys()
+        )
+        conflicts, existing, fading = await self._obstacles(cluster) if record is None else ((), (), ())
+        answers, listed = await self._ask(pods)
+        return Observed(
+            cluster=cluster,
+            status=status,
+            pods=pods,
+            volumes=volumes,
+            services=self._services(cluster),
+            answers=answers,
+            members=listed,
+            absent=absent,
+            absent_volumes=absent_volumes,
+            namespace_ending=await self._namespace_ends(cluster) if missing or record is None else False,
+            waits=waits,
+            conflicts=conflicts,
+            existing_data=existing,
+            fading=fading,
+        )
+
+    def _services(self, cluster: ClusterRef) -> frozenset[str]:
+        wanted = {
+            names.peer_service(cluster.name): False,
+            names.client_service(cluster.name): True,
+        }
+        live = {name: self._caches.services.store.get(f"{cluster.namespace}/{name}") for name in wanted}
+        return frozenset(
+            name
+            for name, client in wanted.items()
+            if (found := live[name]) is not None
+            and _is_ours(found, cluster)
+            and service_is(found, service(cluster, name=name, client=client))
+        )
+
+    async def _confirm(
+        self, cluster: ClusterRef, status: ClusterStatus, pods: frozenset[str], volumes: frozenset[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Read what the caches lack, by name: only what the API server does not have is absent.
+
+        Before the latch nothing depends on it: there is no data that could be taken for lost.
+        """
+        if status.journal.latch is None:
+            return frozenset(), frozenset()
+        absent_pods = [name for name in sorted(pods) if await self._is_absent(PODS, cluster, name)]
+        absent_volumes = [
+            # A claim can only be missed where its Pod is: it is looked for when it may matter.
+            name
+            for name in sorted(volumes & pods)
+            if await self._is_absent(PERSISTENT_VOLUME_CLAIMS, cluster, name)
+        ]
+        return frozenset(absent_pods), frozenset(absent_volumes)
+
+    async def _is_absent(self, resource: Resource[Any], cluster: ClusterRef, name: str) -> bool:
+        try:
+            await self._api.get(resource, cluster.namespace, name)
+        except NotFound:
+            return True
+        return False
+
+    async def _namespace_ends(self, cluster: ClusterRef) -> bool:
+        found = await self._api.get(NAMESPACES, None, cluster.namespace)
+        return found.metadata.deletion_timestamp is not None
+
+    async def _obstacles(
+        self, cluster: ClusterRef
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """List, live, what stands in the way of a new cluster: conflicts, existing data, what is fading."""
+        labels = ",".join(f"{key}={value}" for key, value in selector(cluster.name).items())
+        conflicts: list[str] = []
+        existing: list[str] = []
+        fading: list[str] = []
+        resources: tuple[Resource[Any], ...] = (PODS, PERSISTENT_VOLUME_CLAIMS)
+        for resource in resources:
+            for obj in await self._api.list(resource, cluster.namespace, label_selector=labels):
+                name = f"{resource.kind}/{obj.metadata.name}"
+                ends = obj.metadata.deletion_timestamp is not None
+                if ends or (obj.metadata.controller is not None and not _is_ours(obj, cluster)):
+                    fading.append(name)
+                else:
+                    existing.append(name)
+        for service_name in (names.peer_service(cluster.name), names.client_service(cluster.name)):
+            try:
+                found = await self._api.get(SERVICES, cluster.namespace, service_name)
+            except NotFound:
+                continue
+            if _is_ours(found, cluster):
+                continue
+            target = fading if _is_cluster_child(found) else conflicts
+            target.append(f"Service/{service_name}")
+        return tuple(conflicts), tuple(existing), tuple(fading)
+
+    async def _ask(
+        self, pods: Mapping[str, PodFacts]
+    ) -> tuple[dict[str, Answer], tuple[ListedMember, ...] | None]:
+        """Ask every member that can be reached how it is, and one with a leader for the list."""
+        running = [pod for pod in pods.values() if pod.ip and pod.running and not pod.terminal]
+        said = await asyncio.gather(*(self._status(pod) for pod in running))
+        answers = {pod.name: _answer(status) for pod, status in zip(running, said, strict=True) if status}
+        for pod in running:
+            if pod.name in answers and answers[pod.name].leader:
+                listed = await self._list(pod)
+                if listed is not None:
+                    return answers, listed
+        return answers, None
+
+    async def _status(self, pod: PodFacts) -> Status | None:
+        try:
+            async with self._dialer.dial(Endpoint(pod.ip)) as client:
+                return await client.status(deadline=ANSWER_SECONDS)
+        except EtcdError:
+            return None
+
+    async def _list(self, pod: PodFacts) -> tuple[ListedMember, ...] | None:
+        try:
+            async with self._dialer.dial(Endpoint(pod.ip)) as client:
+                listed = await client.member_list(linearizable=True, deadline=LIST_SECONDS)
+        except EtcdError:
+            return None
+        return tuple(
+            ListedMember(
+                id=member.id,
+                name=member.name or names.member_of_url(next(iter(member.peer_urls), "")),
+                peer_url=next(iter(member.peer_urls), ""),
+                learner=member.is_learner,
+            )
+            for member in listed.members
+        )
+
+
+def _is_ours(obj: Object, cluster: ClusterRef) -> bool:
+    controller = obj.metadata.controller
+    return controller is not None and controller.uid == cluster.uid
+
+
+def _is_cluster_child(obj: Object) -> bool:
+    controller = obj.metadata.controller
+    return controller is not None and controller.kind == "EtcdCluster"
+
+
+def _answer(status: Status) -> Answer:
+    return Answer(
+        cluster_id=status.header.cluster_id,
+        member_id=status.header.member_id,
+        leader=status.leader,
+        version=status.version,
+        revision=status.header.revision,
+        raft_index=status.raft_index,
+        raft_term=status.raft_term,
+        db_size=status.db_size,
+        db_size_in_use=status.db_size_in_use,
+        learner=status.is_learner,
+    )

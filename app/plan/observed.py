@@ -1,0 +1,122 @@
+"""What a decision is made from: one frozen snapshot of a cluster, taken by `app.observe`.
+
+Three states are kept apart throughout: known to be there, known to be absent, and *unknown*. A member that
+did not answer has no entry in `Observed.answers`; a Pod or volume that the cache lacks is listed in
+`Observed.absent` only after a live read by name said so too. A decision never takes unknown for absent or
+dead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from app.api.status import ClusterStatus
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRef:
+    """The custom resource that everything below belongs to."""
+
+    name: str
+    namespace: str
+    uid: str
+    generation: int
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """A Pod under this cluster's labels whose controller is this cluster.
+
+    ``running`` and ``ready`` speak of the etcd container; ``terminal`` of the Pod (phase Succeeded or
+    Failed); ``trouble`` is a reason and the words of the scheduler or kubelet where the Pod can't start.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    ip: str = ""
+    node: str = ""
+    phase: str = ""
+    terminating: bool = False
+    running: bool = False
+    ready: bool = False
+    started: bool = False
+    restarts: int = 0
+    trouble: tuple[str, str] | None = None
+    annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def terminal(self) -> bool:
+        """The Pod has ended and its containers will not start again (Kubernetes: Pod lifecycle)."""
+        return self.phase in {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeFacts:
+    """A PersistentVolumeClaim of this cluster."""
+
+    name: str
+    uid: str
+    resource_version: str
+    terminating: bool = False
+    annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a member said of itself; ids are etcd's 64-bit numbers, sizes are in bytes."""
+
+    cluster_id: int
+    member_id: int
+    leader: int
+    version: str
+    revision: int
+    raft_index: int
+    raft_term: int
+    db_size: int
+    db_size_in_use: int
+    learner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMember:
+    """A member as etcd's own list has it."""
+
+    id: int
+    name: str
+    peer_url: str
+    learner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One look at a cluster.
+
+    ``services`` are those of ours whose live form is as we would write it. ``absent`` and ``absent_volumes``
+    name Pods and claims whose absence a live read confirmed. ``members`` is etcd's list as a member with a
+    quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member that
+    keeps ending is not made anew.
+
+    What stands in the way of a new cluster, as ``kind/name``: ``conflicts`` have a name that we need and
+    another controller, ``existing_data`` are volumes with data of a cluster of this name, ``fading`` are
+    objects of a deleted one that are not gone yet.
+    """
+
+    cluster: ClusterRef
+    status: ClusterStatus
+    pods: Mapping[str, PodFacts] = field(default_factory=lambda: _NOTHING)
+    volumes: Mapping[str, VolumeFacts] = field(default_factory=lambda: _NOTHING)
+    services: frozenset[str] = frozenset()
+    answers: Mapping[str, Answer] = field(default_factory=lambda: _NOTHING)
+    members: tuple[ListedMember, ...] | None = None
+    absent: frozenset[str] = frozenset()
+    absent_volumes: frozenset[str] = frozenset()
+    namespace_ending: bool = False
+    waits: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    conflicts: tuple[str, ...] = ()
+    existing_data: tuple[str, ...] = ()
+    fading: tuple[str, ...] = ()

@@ -1,0 +1,78 @@
+"""How a member's etcd starts: what it reads from its Pod's annotations, anew at each start of the container.
+
+etcd looks at its initial cluster only where there is no data yet. So a member that has never been seen
+serving gets the whole founding list and the state ``new``; one that has gets ``existing`` and a list
+*without itself*. With its data it starts all the same; without, it exits ("couldn't find local name")
+instead of helping to found the same cluster anew under the same ids, which loses acknowledged writes (seen
+with etcd 3.5, 3.6 and 3.7).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from app.api import names
+from app.api.cluster import ClusterSpec
+from app.api.status import Journal
+from app.plan.actions import CreatePod
+from app.plan.observed import ClusterRef
+
+INITIAL_CLUSTER = "etcd.database.coreos.com/initial-cluster"
+INITIAL_STATE = "etcd.database.coreos.com/initial-cluster-state"
+CLUSTER_ID = "etcd.database.coreos.com/cluster-id"
+MEMBER_ID = "etcd.database.coreos.com/member-id"
+
+NEW = "new"
+EXISTING = "existing"
+
+_NOBODY = "nobody=http://nobody.invalid:2380"
+"""The list of a one-member cluster without that member; an empty one etcd would replace by one with it."""
+
+
+def peer_urls(cluster: ClusterRef, spec: ClusterSpec, members: Iterable[str]) -> Mapping[str, str]:
+    """The peer URL of each member, by its name in DNS: a Pod's address changes, its name does not."""
+    return {
+        member: names.peer_url(
+            member,
+            cluster=cluster.name,
+            namespace=cluster.namespace,
+            domain=spec.pod.cluster_domain,
+            tls=spec.peer_tls,
+        )
+        for member in members
+    }
+
+
+def initial_cluster(urls: Mapping[str, str], *, without: str = "") -> str:
+    """Write ``--initial-cluster``."""
+    return ",".join(f"{member}={url}" for member, url in urls.items() if member != without) or _NOBODY
+
+
+def founding(urls: Mapping[str, str]) -> dict[str, str]:
+    """The annotations of a member that has never served."""
+    return {INITIAL_STATE: NEW, INITIAL_CLUSTER: initial_cluster(urls)}
+
+
+def returning(member: str, urls: Mapping[str, str], journal: Journal) -> dict[str, str]:
+    """The annotations of a member that has served, its ids among them: the latch as its Pod carries it."""
+    return {
+        INITIAL_STATE: EXISTING,
+        INITIAL_CLUSTER: initial_cluster(urls, without=member),
+        **ids(member, journal),
+    }
+
+
+def ids(member: str, journal: Journal) -> dict[str, str]:
+    """The latch as a Pod and a claim carry it, so that losing the status does not lose the fact."""
+    if journal.latch is None or member not in journal.latch.members:
+        return {}
+    return {CLUSTER_ID: journal.latch.cluster_id, MEMBER_ID: journal.latch.members[member].id}
+
+
+def pod(member: str, urls: Mapping[str, str], journal: Journal) -> CreatePod:
+    """Decide how the Pod of a member starts."""
+    served = journal.latch is not None and member in journal.latch.members
+    return CreatePod(
+        member=member,
+        peer_url=urls[member],
+        annotations=returning(member, urls, journal) if served else founding(urls),
+        token=journal.bootstrap.token if journal.bootstrap else "",
+    )

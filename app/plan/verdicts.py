@@ -1,0 +1,166 @@
+"""The conditions of a cluster, each with its reason and a sentence that says what would clear it.
+
+``Available`` is about clients: does a quorum serve? It is True on the members' own word together with the
+kubelet's, False only on evidence, and Unknown when there is none, since the operator may itself be cut off.
+``Ready`` is about the spec: is all of it real, at this generation? ``Degraded``, ``Progressing`` and
+``Stalled`` say why not, under the names that kstatus, Flux, Helm and Argo CD know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.api.cluster import ClusterSpec
+from app.api.status import ConditionType
+from app.plan.observed import Answer, Observed
+from app.plan.step import Step, Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A condition before it is dated; ``value`` None stands for Unknown."""
+
+    type: ConditionType
+    value: bool | None
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a look says of the members.
+
+    Who serves (its own word), and who is ready (the kubelet's as well).
+    """
+
+    members: tuple[str, ...]
+    serving: Mapping[str, Answer]
+    ready: tuple[str, ...]
+
+    @property
+    def quorum(self) -> int:
+        """How many members have to serve."""
+        return len(self.members) // 2 + 1
+
+
+def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) -> tuple[Verdict, ...]:
+    """Judge every known condition."""
+    available = _available(observed, spec, step, health)
+    trouble = _trouble(observed, step, health)
+    stalled = next((one for one in step.troubles if one.stalled), None)
+    complete = (
+        step.journal.latch is not None
+        and len(health.ready) == len(health.members) == spec.size
+        and trouble is None
+        and available.value is True
+    )
+    return (
+        available,
+        _ready(spec, health, trouble, complete=complete),
+        _progressing(spec, step, trouble, complete=complete, stalled=stalled),
+        _degraded(step, trouble),
+        Verdict(ConditionType.STALLED, True, stalled.reason, stalled.message)
+        if stalled
+        else Verdict(ConditionType.STALLED, False, "NotStalled"),
+        Verdict(ConditionType.SCALING, False, "NotScaling"),
+        Verdict(ConditionType.UPGRADING, False, "NotUpgrading"),
+        Verdict(ConditionType.RECOVERING, False, "NotRecovering"),
+    )
+
+
+def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health) -> Verdict:
+    kind = ConditionType.AVAILABLE
+    fatal = next((one for one in step.troubles if one.reason in {"DataLost", "ClusterIDMismatch"}), None)
+    count = f"{len(health.ready)} of {len(health.members)} members are ready, {health.quorum} are needed"
+    if fatal is not None:
+        return Verdict(kind, False, fatal.reason, fatal.message)
+    if step.journal.latch is None:
+        return Verdict(kind, False, *_unfounded(spec, step, count))
+    value, reason, message = _serves(observed, health, count)
+    return Verdict(kind, value, reason, message)
+
+
+def _serves(observed: Observed, health: Health, count: str) -> tuple[bool | None, str, str]:
+    if len(health.ready) >= health.quorum:
+        return True, "QuorumServes", count
+    if len(health.serving) >= health.quorum:
+        return False, "MembersStarting", f"a quorum serves, but clients are not sent to it yet: {count}"
+    possible = [name for name in health.members if not _known_down(observed, health, name)]
+    if len(possible) < health.quorum:
+        return False, "QuorumLost", f"{count}; it clears when enough members are back with their data"
+    return None, "EtcdUnreachable", "the operator can't reach enough members to know"
+
+
+def _unfounded(spec: ClusterSpec, step: Step, count: str) -> tuple[str, str]:
+    if step.troubles:
+        return step.troubles[0].reason, step.troubles[0].message
+    if step.journal.bootstrap is not None:
+        return "Bootstrapping", f"the members are being started: {count}"
+    if spec.paused:
+        return "Paused", "the cluster is not founded while spec.paused is true"
+    return "Bootstrapping", "the cluster is about to be founded"
+
+
+def _known_down(observed: Observed, health: Health, name: str) -> bool:
+    """Tell a member that is down from one of which nothing is known.
+
+    The kubelet's word, the absence of the Pod that a live read confirmed, or the member's own word that it
+    follows no leader are evidence; silence is none.
+    """
+    pod = observed.pods.get(name)
+    if pod is None:
+        return name in observed.absent
+    return not pod.ready or (name in observed.answers and name not in health.serving)
+
+
+def _trouble(observed: Observed, step: Step, health: Health) -> Trouble | None:
+    """What to tell first: what the plan met, what keeps a Pod from starting, a member that is not ready."""
+    if step.troubles:
+        return step.troubles[0]
+    for name in health.members:
+        pod = observed.pods.get(name)
+        if pod is not None and pod.trouble is not None and name not in health.ready:
+            reason, words = pod.trouble
+            return Trouble(reason, f"{name}: {words}")
+    unready = [name for name in health.members if name not in health.ready]
+    if unready:
+        return Trouble("MembersUnready", f"not ready: {', '.join(unready)}")
+    return None
+
+
+def _ready(spec: ClusterSpec, health: Health, trouble: Trouble | None, *, complete: bool) -> Verdict:
+    if complete:
+        return Verdict(
+            ConditionType.READY, True, "AsSpecified", f"all {len(health.members)} members are ready"
+        )
+    if trouble is not None:
+        return Verdict(ConditionType.READY, False, trouble.reason, trouble.message)
+    if health.members and len(health.members) != spec.size:
+        text = f"the cluster has {len(health.members)} members and the spec asks for {spec.size}"
+        return Verdict(ConditionType.READY, False, "SizeDiffers", text)
+    return Verdict(
+        ConditionType.READY, False, "Paused" if spec.paused else "Bootstrapping", "not founded yet"
+    )
+
+
+def _progressing(
+    spec: ClusterSpec, step: Step, trouble: Trouble | None, *, complete: bool, stalled: Trouble | None
+) -> Verdict:
+    kind = ConditionType.PROGRESSING
+    if complete:
+        return Verdict(kind, False, "Settled")
+    if stalled is not None:
+        return Verdict(kind, False, stalled.reason, stalled.message)
+    if spec.paused:
+        return Verdict(kind, False, "Paused", "spec.paused is true: the operator changes nothing")
+    if step.journal.latch is None:
+        return Verdict(
+            kind, True, "Bootstrapping", trouble.message if trouble else "the cluster is being founded"
+        )
+    return Verdict(kind, True, "Healing", trouble.message if trouble else "members are being brought back")
+
+
+def _degraded(step: Step, trouble: Trouble | None) -> Verdict:
+    kind = ConditionType.DEGRADED
+    if step.journal.latch is None or trouble is None:
+        return Verdict(kind, False, "AllMembersReady" if step.journal.latch else "NotFounded")
+    return Verdict(kind, True, trouble.reason, trouble.message)
