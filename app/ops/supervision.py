@@ -30,11 +30,12 @@ async def supervise(
     limit: int = 5,
     window: float = 300.0,
     pause: float = 1.0,
+    final: tuple[type[Exception], ...] = (),
 ) -> NoReturn:
     """Run ``run`` for ever, starting it again whenever it ends.
 
     ``pause`` seconds, doubled with each end within the window and with some jitter, lie between. Raises
-    ``KeepsDying`` at the ``limit``-th end within ``window`` seconds.
+    ``KeepsDying`` at the ``limit``-th end within ``window`` seconds, and lets pass what is ``final``.
     """
     loop = asyncio.get_running_loop()
     ends: deque[float] = deque()
@@ -42,6 +43,8 @@ async def supervise(
         reason: Exception | None = None
         try:
             await run()
+        except final:
+            raise
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is counted and told
             reason = error
         now = loop.time()
