@@ -58,7 +58,7 @@ class Client(Protocol):
     async def member_add(
         self, peer_urls: Sequence[str], *, learner: bool = True, deadline: float
     ) -> MemberAdded:
-        """Add a member; PeerURLExists says that an earlier attempt was carried out."""
+        """Add a member; AlreadyExists says that an earlier attempt was carried out."""
         ...
 
     async def member_promote(self, member_id: int, *, deadline: float) -> MemberList:

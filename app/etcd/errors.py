@@ -77,15 +77,22 @@ class NotEnoughStarted(Unhealthy):
 
 
 class MemberNotFound(EtcdError):
-    """The id is not in the membership, or was removed from it."""
+    """The id is not in the membership, or was removed from it.
+
+    An add says so too, when the same peer URL was added and removed within the second: the id is the old one.
+    """
 
 
 class AlreadyExists(EtcdError):
-    """A member with this id is in the membership."""
+    """The member is in the membership already: an earlier add of ours may have been applied.
+
+    As itself it comes when an add is repeated within the second: the id of an added member is a hash of its
+    peer URLs and the time in whole seconds.
+    """
 
 
 class PeerURLExists(AlreadyExists):
-    """A member with one of these peer URLs is listed: an earlier add of ours may have been applied."""
+    """A member with one of these peer URLs is listed."""
 
 
 class BadPeerURLs(EtcdError):
