@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from app.api import unbuilt
 from app.api.defaults import default
-from app.api.validation import validate
-from app.api.verdict import ALLOWED, Report, Verdict
+from app.api.validation import validate, validate_backup, validate_restore
+from app.api.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +23,10 @@ def _nothing(obj: Any, old: Any = None) -> Any:  # noqa: ARG001 - the signature 
     return obj
 
 
-def _refuse(kind: str) -> Callable[[Any, Any], Verdict]:
-    """Deny a kind that nothing reconciles yet; what is stored already may still be edited."""
-
-    def refuse(new: Any, old: Any = None) -> Verdict:
-        if old is not None:
-            return ALLOWED
-        report = Report()
-        report.forbidden(
-            "spec", new.get("spec") if isinstance(new, dict) else None, unbuilt.kind_denial(kind)
-        )
-        return report.verdict()
-
-    return refuse
-
-
 _ALL = (
     Rules("EtcdCluster", "etcdclusters", default, validate),
-    Rules("EtcdBackup", "etcdbackups", _nothing, _refuse("EtcdBackup")),
-    Rules("EtcdRestore", "etcdrestores", _nothing, _refuse("EtcdRestore")),
+    Rules("EtcdBackup", "etcdbackups", _nothing, validate_backup),
+    Rules("EtcdRestore", "etcdrestores", _nothing, validate_restore),
 )
 _BY_KIND = {rules.kind: rules for rules in _ALL}
 

@@ -30,7 +30,7 @@ def object_at(parent: JsonObject, key: str, path: str, report: Report) -> JsonOb
     value = parent.get(key)
     if value is None or isinstance(value, dict):
         return value
-    report.wrong_type(f"{path}.{key}", value, "an object")
+    report.wrong_type(f"{path}.{key}" if path else key, value, "an object")
     return None
 
 

@@ -6,7 +6,8 @@ the model has it already), and is denied with words. The same holds for changes 
 and for kinds that nobody reconciles yet: never accepted and ignored.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as attribute
 from typing import Any
 
 from app.api.base import JsonObject
@@ -30,7 +31,7 @@ class UnbuiltField:
     """A field that no part of the operator honours yet."""
 
     path: str
-    placeholder: JsonObject | None = field(default=None, hash=False)
+    placeholder: JsonObject | None = attribute(default=None, hash=False)
     """Its schema in the CRD; ``None`` where the model has the field."""
 
 
@@ -60,6 +61,13 @@ FIELDS = (
 )
 """Fields of an EtcdCluster that are denied wherever they are given."""
 
+_NAMES_BY_PARENT: dict[str, frozenset[str]] = {
+    parent: frozenset(
+        field.path.rpartition(".")[2] for field in FIELDS if field.path.rpartition(".")[0] == parent
+    )
+    for parent in dict.fromkeys(field.path.rpartition(".")[0] for field in FIELDS)
+}
+
 CHANGES = ("spec.size", "spec.version", "spec.repository", "spec.pod", "spec.TLS")
 """Fields of an EtcdCluster whose value cannot be changed yet."""
 
@@ -76,10 +84,11 @@ def kind_denial(kind: str) -> str:
 
 def check_fields(new: JsonObject, report: Report) -> None:
     """Deny what an EtcdCluster asks for and would not get."""
-    for unbuilt in FIELDS:
-        value = lookup(new, unbuilt.path)
-        if value is not None:
-            report.forbidden(unbuilt.path, value, f"{NOT_AVAILABLE}; leave it out")
+    for parent, names in _NAMES_BY_PARENT.items():
+        node = lookup(new, parent)
+        for name in names & node.keys() if isinstance(node, dict) else ():
+            if node[name] is not None:
+                report.forbidden(f"{parent}.{name}", node[name], f"{NOT_AVAILABLE}; leave it out")
 
 
 def check_changes(new: JsonObject, old: JsonObject, defaults: dict[str, Any], report: Report) -> None:

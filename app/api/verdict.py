@@ -131,6 +131,11 @@ class Report:
         """Say that something is allowed but unwise."""
         self.warnings.append(text if len(text) <= WARNING_LENGTH else f"{text[: WARNING_LENGTH - 1]}…")
 
+    @property
+    def found(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(self.faults or self.warnings)
+
     def verdict(self) -> Verdict:
         """Return what was found."""
         return Verdict(tuple(self.faults), tuple(dict.fromkeys(self.warnings)))
@@ -173,5 +178,8 @@ def shorten(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text that can be sent: JSON may hold halves of surrogate pairs, which UTF-8 has no code for."""
+    """Return a text that can be sent.
+
+    JSON may hold halves of surrogate pairs, which UTF-8 has no code for.
+    """
     return text.encode("utf-8", "backslashreplace").decode()

@@ -14,6 +14,7 @@ from app.api.names import (
 from app.api.paths import object_at
 from app.api.verdict import Report
 
+_NAME = "metadata.name"
 _GENERATED = 5
 """Characters that the API server appends to metadata.generateName."""
 _TOO_LONG = (
@@ -34,24 +35,40 @@ _ANNOTATIONS_SIZE = 256 * 1024
 
 
 def check_name(obj: JsonObject, report: Report) -> None:
-    """Check ``metadata.name``, or ``metadata.generateName`` where the API server has yet to make a name."""
-    metadata = obj.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name, key, limit = metadata.get("name"), "name", MAX_CLUSTER_NAME
-    if not name and metadata.get("generateName"):
-        name, key, limit = metadata["generateName"], "generateName", MAX_CLUSTER_NAME - _GENERATED
-    path = f"metadata.{key}"
+    """Check an EtcdCluster's ``metadata.name``, or ``generateName`` where there is no name yet."""
+    path, name = _named(obj)
+    limit = MAX_CLUSTER_NAME if path == _NAME else MAX_CLUSTER_NAME - _GENERATED
     if name is None or name == "":
         report.required(path, "a cluster needs a name")
     elif not isinstance(name, str):
         report.wrong_type(path, name, "a string")
     elif len(name) > limit:
         words = (
-            _TOO_LONG if key == "name" else f"must be at most {limit} characters, {_GENERATED} are appended"
+            _TOO_LONG if path == _NAME else f"must be at most {limit} characters, {_GENERATED} are appended"
         )
         report.invalid(path, name, words, nearest=nearest_cluster_name(name)[:limit].rstrip("-"))
-    elif not is_label(name if key == "name" else f"{name}0"):
+    elif not is_label(name if path == _NAME else f"{name}0"):
         report.invalid(path, name, _NO_LABEL, nearest=nearest_cluster_name(name))
+
+
+def check_object_name(obj: JsonObject, report: Report) -> None:
+    """Check the name of an EtcdBackup or EtcdRestore, which no other object is named after."""
+    path, name = _named(obj)
+    if name is None or name == "":
+        report.required(path, "an object needs a name")
+    elif not isinstance(name, str):
+        report.wrong_type(path, name, "a string")
+    elif fault := subdomain_fault(name if path == _NAME else f"{name}0"):
+        report.invalid(path, name, fault)
+
+
+def _named(obj: JsonObject) -> tuple[str, Any]:
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name")
+    if not name and metadata.get("generateName"):
+        return "metadata.generateName", metadata["generateName"]
+    return _NAME, name
 
 
 def check_labels(pod: JsonObject, report: Report) -> None:

@@ -41,7 +41,7 @@ def check_storage(pod: JsonObject, report: Report) -> None:
         return
     _check_modes(claim.get("accessModes"), report)
     _check_size(claim, report)
-    if claim.get("volumeMode") not in {None, "Filesystem"}:
+    if claim.get("volumeMode") not in (None, "Filesystem"):
         report.unsupported(f"{PATH}.volumeMode", claim["volumeMode"], ("Filesystem",), nearest="Filesystem")
     for key, why in _REFUSED.items():
         if claim.get(key):
@@ -50,10 +50,12 @@ def check_storage(pod: JsonObject, report: Report) -> None:
 
 def _check_modes(modes: Any, report: Report) -> None:
     path = f"{PATH}.accessModes"
-    if not modes:
-        report.required(path, "a claim needs an access mode", nearest=["ReadWriteOnce"])
-    elif not isinstance(modes, list):
+    if modes is None:
+        return  # the operator asks for ReadWriteOncePod
+    if not isinstance(modes, list):
         report.wrong_type(path, modes, "a list of access modes")
+    elif not modes:
+        report.required(path, "an empty list asks for no access at all", nearest=["ReadWriteOncePod"])
     else:
         for position, mode in enumerate(modes):
             if mode not in _MODES:
