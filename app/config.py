@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from app.errors import OperatorError
 
@@ -88,7 +88,7 @@ class Config:
     lease: LeaseConfig
     cluster_domain: str
     workers: int
-    log_format: str
+    log_format: Literal["text", "json"]
     log_level: str
     default_run_as_user: int | None
     kubeconfig: Path | None
@@ -150,7 +150,7 @@ def parser() -> argparse.ArgumentParser:
         "--cluster-wide",
         default=False,
         help="take the clusters annotated as cluster-wide, in any namespace",
-        **yes_no,
+        type=_boolean,
     )
     add("--all", default=False, help="take every cluster in every namespace, annotated or not", type=_boolean)
     add("--create-crd", default=True, help="create the CRDs, or update older ones", type=_boolean)

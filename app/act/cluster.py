@@ -7,7 +7,7 @@ what is so. What was written is noted at the barrier, so that the next look wait
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
@@ -16,6 +16,7 @@ from app.build.pod import pod
 from app.build.service import service
 from app.build.volume import claim
 from app.kube.api import Api
+from app.kube.applying import NotOurs, apply
 from app.kube.barrier import Barrier
 from app.kube.errors import AlreadyExists, Conflict, NotFound
 from app.kube.informer import Informer
@@ -27,6 +28,10 @@ from app.plan.actions import Action, Annotate, CreatePod, CreateVolume, DeletePo
 from app.plan.observed import ClusterRef
 
 log = get_logger(__name__)
+
+T = TypeVar("T", bound=Object)
+
+APPLIED_ANNOTATION = "etcd.database.coreos.com/applied"
 
 
 class Actor:
@@ -91,17 +96,24 @@ class Actor:
 
     async def _ensure_service(self, cluster: ClusterRef, action: EnsureService) -> None:
         body = service(cluster, name=action.name, client=action.client)
+        # Read live: the cache knows only what carries our labels, and the name may be somebody else's.
+        live = await self._find(SERVICES, cluster.namespace, action.name)
         try:
-            made = await self._api.create(SERVICES, body, namespace=cluster.namespace)
-        except AlreadyExists:
-            found = await self._api.get(SERVICES, cluster.namespace, action.name)
-            controller = found.metadata.controller
-            if controller is None or controller.uid != cluster.uid:
-                log.warning("Left a foreign Service alone", name=action.name)
-                return
-            made = await self._api.apply(SERVICES, body, namespace=cluster.namespace)
-        log.info("Wrote a Service", name=action.name)
-        self._barrier.wrote(_key(cluster), self._caches.services, made)
+            made = await apply(
+                self._api, SERVICES, body, live=live, owner_uid=cluster.uid, marker=APPLIED_ANNOTATION
+            )
+        except NotOurs as error:
+            log.warning("Left a foreign Service alone", name=action.name, error=error)
+            return
+        if made is not None:
+            log.info("Wrote a Service", name=action.name)
+            self._barrier.wrote(_key(cluster), self._caches.services, made)
+
+    async def _find(self, resource: Resource[T], namespace: str, name: str) -> T | None:
+        try:
+            return await self._api.get(resource, namespace, name)
+        except NotFound:
+            return None
 
     async def _annotate(self, cluster: ClusterRef, action: Annotate) -> None:
         cache: Informer[Any] = self._caches.pods if action.kind == PODS.kind else self._caches.volumes

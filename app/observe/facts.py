@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.kube.applying import contains
 from app.kube.objects import ContainerStatus, PersistentVolumeClaim, Pod, Service
 from app.plan.observed import PodFacts, VolumeFacts
 
@@ -65,22 +66,6 @@ def volume_facts(claim: PersistentVolumeClaim) -> VolumeFacts:
         terminating=claim.metadata.deletion_timestamp is not None,
         annotations=claim.metadata.annotations or {},
     )
-
-
-def contains(live: Any, wanted: Any) -> bool:
-    """Tell whether a live object already has every field of what would be applied.
-
-    Lists are compared in order and item by item, as those that we own are set as a whole.
-    """
-    if isinstance(wanted, dict):
-        return isinstance(live, dict) and all(contains(live.get(key), value) for key, value in wanted.items())
-    if isinstance(wanted, list):
-        return (
-            isinstance(live, list)
-            and len(live) == len(wanted)
-            and all(contains(*pair) for pair in zip(live, wanted, strict=True))
-        )
-    return bool(live == wanted)
 
 
 def service_is(live: Service, wanted: dict[str, Any]) -> bool:

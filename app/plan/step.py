@@ -1,6 +1,7 @@
 """The outcome of a decision, and the part of it that one stage of a cluster's life contributes."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from app.api.status import ClusterStatus, Journal
 from app.plan.actions import Action
@@ -25,7 +26,7 @@ class Event:
     reason: str
     action: str
     note: str
-    type: str = "Normal"
+    type: Literal["Normal", "Warning"] = "Normal"
 
 
 @dataclass(frozen=True, slots=True)

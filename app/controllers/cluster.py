@@ -1,0 +1,180 @@
+"""The controller of EtcdClusters: from a key of the queue to a look, a decision and its acts.
+
+Everything that may concern a cluster wakes its key: the custom resource itself and its children, found by the
+label ``etcd_cluster``. A settled cluster is looked at every few seconds as well, since etcd has no watch.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from app.act.cluster import Actor
+from app.api.base import API_VERSION, GROUP, JsonObject
+from app.api.status import ClusterStatus
+from app.config import Scope
+from app.controllers.patience import Patience
+from app.kube.events import Recorder, Reference
+from app.kube.objects import CustomObject, Object
+from app.kube.queue import LOW, NORMAL, WorkQueue
+from app.observe.caches import Caches, cluster_of
+from app.observe.cluster import Observer
+from app.ops.logging import get_logger
+from app.ops.metrics import Metrics
+from app.plan.accept import Accepted, accept, complaint
+from app.plan.actions import DeletePod
+from app.plan.cluster import plan
+from app.plan.observed import ClusterRef, Observed
+from app.plan.refusal import refuse
+from app.plan.step import Plan
+
+log = get_logger(__name__)
+
+SCOPE_ANNOTATION = f"{GROUP}/scope"
+CLUSTER_WIDE = "clusterwide"
+
+
+def takes(obj: Object, scope: Scope) -> bool:
+    """Whether an operator of this scope is the one for a cluster, by the cluster's annotation."""
+    if scope is Scope.ALL:
+        return True
+    return (obj.metadata.annotation(SCOPE_ANNOTATION) == CLUSTER_WIDE) == (scope is Scope.CLUSTER_WIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a leader works with."""
+
+    observer: Observer
+    actor: Actor
+    recorder: Recorder
+
+
+class ClusterController:
+    """Reconciles EtcdClusters. `subscribe` feeds the queue, `reconcile` handles one key."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        queue: WorkQueue,
+        hands: Hands,
+        *,
+        scope: Scope,
+        metrics: Metrics,
+        patience: Patience | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._caches = caches
+        self._queue = queue
+        self._hands = hands
+        self._scope = scope
+        self._metrics = metrics
+        self._patience = patience or Patience()
+        self._now = now
+
+    def subscribe(self) -> None:
+        """Let every cache wake the keys that its changes concern."""
+        self._caches.clusters.subscribe(self._cluster_changed)
+        for informer in (self._caches.pods, self._caches.volumes, self._caches.services):
+            informer.subscribe(self._child_changed)
+
+    def _cluster_changed(self, old: CustomObject | None, new: CustomObject | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        if new is None:
+            self._metrics.clusters_deleted.inc()
+        elif old is not None and old.metadata.generation != new.metadata.generation:
+            self._metrics.clusters_modified.inc()
+        self._metrics.clusters.set(len(self._caches.clusters.store))
+        self._queue.add(obj.metadata.key, priority=LOW if old is None and new and new.status else NORMAL)
+
+    def _child_changed(self, old: Object | None, new: Object | None) -> None:
+        for key in {cluster_of(obj) for obj in (old, new) if obj is not None} - {""}:
+            self._queue.add(key)
+
+    async def reconcile(self, key: str) -> float | None:
+        """Bring one cluster a step further; returns after how many seconds to look again.
+
+        Raises the errors of the API server; the key is then tried again after a while.
+        """
+        obj = self._caches.clusters.store.get(key)
+        if obj is None:
+            self._patience.forget(key)
+            self._queue.drop(key)
+            return None
+        if not takes(obj, self._scope) or obj.metadata.deletion_timestamp is not None:
+            return None
+        cluster = ClusterRef(
+            name=obj.metadata.name,
+            namespace=obj.metadata.namespace,
+            uid=obj.metadata.uid,
+            generation=obj.metadata.generation,
+        )
+        status = _status(obj)
+        metadata = _metadata(obj)
+        accepted = accept(metadata, obj.spec, status)
+        if accepted is None:
+            refused = refuse(cluster, status, complaint(metadata, obj.spec, None), now=self._now())
+            await self._hands.actor.write_status(obj, refused.to_json())
+            return None
+        return await self._advance(key, obj, cluster, status, accepted)
+
+    async def _advance(
+        self, key: str, obj: CustomObject, cluster: ClusterRef, status: ClusterStatus, accepted: Accepted
+    ) -> float:
+        journal = status.journal.model_copy(update={"accepted_spec": accepted.text})
+        observed = await self._hands.observer.observe(
+            cluster, status.model_copy(update={"journal": journal}), self._patience.waits(key)
+        )
+        self._patience.ready(key, [pod.name for pod in observed.pods.values() if pod.ready])
+        decision = plan(observed, accepted.spec, now=self._now(), invalid=accepted.invalid)
+        wrote = await self._hands.actor.write_status(obj, decision.status.to_json())
+        self._tell(obj, status, decision)
+        for group in decision.groups:
+            for action in group:
+                if isinstance(action, DeletePod):
+                    self._patience.tried(key, action.name)
+        await self._hands.actor.act(cluster, accepted.spec, decision.groups)
+        _log_progress(status, decision, observed)
+        # What was written wakes the key by itself; a record without acts is followed up at once.
+        return 0.0 if wrote and decision.status.journal != journal else decision.requeue_after
+
+    def _tell(self, obj: CustomObject, before: ClusterStatus, decision: Plan) -> None:
+        reference = Reference(
+            api_version=API_VERSION,
+            kind="EtcdCluster",
+            namespace=obj.metadata.namespace,
+            name=obj.metadata.name,
+            uid=obj.metadata.uid,
+        )
+        for event in decision.events:
+            self._hands.recorder.emit(
+                reference, type=event.type, reason=event.reason, action=event.action, note=event.note
+            )
+        if decision.status.phase == "Failed" != before.phase:
+            self._metrics.clusters_failed.inc()
+
+
+def _status(obj: CustomObject) -> ClusterStatus:
+    """Read the status; what somebody has made unreadable by hand is as good as lost, and is written anew."""
+    try:
+        return ClusterStatus.model_validate(obj.status)
+    except ValidationError as error:
+        log.warning("Found a status that can't be read; it is derived anew", errors=error.error_count())
+        return ClusterStatus()
+
+
+def _metadata(obj: CustomObject) -> JsonObject:
+    fields: dict[str, Any] = msgspec.to_builtins(obj.metadata)
+    return fields
+
+
+def _log_progress(before: ClusterStatus, decision: Plan, observed: Observed) -> None:
+    if before.phase != decision.status.phase:
+        log.info(
+            "Phase changed", phase=decision.status.phase, before=before.phase, answers=len(observed.answers)
+        )

@@ -1,0 +1,17 @@
+"""The status of a cluster whose spec was never acceptable: nothing is founded, and the status says why."""
+
+from datetime import datetime
+
+from app.api.cluster import ClusterSpec
+from app.api.status import ClusterStatus
+from app.plan.observed import ClusterRef, Observed
+from app.plan.status import describe
+from app.plan.step import Step, Trouble
+
+
+def refuse(cluster: ClusterRef, status: ClusterStatus, why: str, *, now: datetime) -> ClusterStatus:
+    """Describe a cluster that waits for a spec that can be realised."""
+    trouble = Trouble("SpecInvalid", why, stalled=True)
+    return describe(
+        Observed(cluster, status), ClusterSpec(), Step(status.journal, troubles=(trouble,)), now=now
+    )
