@@ -53,8 +53,9 @@ def ensure_image(reference: str) -> Path:
 
 def archive(image: oci.Image) -> Path:
     """The OCI archive of an image in the cache."""
-    # A file's source stands in this by its path, which holds the key of what is in it.
-    key = cache.key(Path(oci.__file__).read_bytes(), oci.architecture(), repr(image))
+    # A file's source stands in this by its path in the cache, which holds the key of what is in it.
+    identity = repr(image).replace(str(cache.root()), "")
+    key = cache.key(Path(oci.__file__).read_bytes(), oci.architecture(), identity)
     short = image.reference.rpartition("/")[2].replace(":", "-")
     file = f"{short}.tar"
 

@@ -6,10 +6,13 @@ cache, so that the machine's own is left alone; its layers make a build after a 
 of seconds. The result is kept by the hash of everything that goes in.
 """
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cluster import base_images, cache, images, oci, packages
@@ -28,26 +31,49 @@ def operator_image() -> Path:
 
     Raises HarnessError where it can't be built.
     """
-    inputs = [_PROJECT / name for name in ("Dockerfile", ".dockerignore", "requirements.lock")]
-    for folder in _SOURCES:
-        inputs += sorted(path for path in (_PROJECT / folder).rglob("*") if _is_source(path))
+    sources = _sources()
     bases = images.archive(base_images.runtime()), images.archive(base_images.build())
-    content = (part for path in inputs for part in (str(path.relative_to(_PROJECT)), path.read_bytes()))
+    content = (part for name, data in sources.items() for part in (name, data))
     key = cache.key(Path(__file__).read_bytes(), *(base.parent.name for base in bases), *content)
     file = "etcd-operator.tar"
-    return cache.entry("images", f"etcd-operator-{key}", lambda out: _make(*bases, out / file)) / file
+    return (
+        cache.entry("images", f"etcd-operator-{key}", lambda out: _make(sources, *bases, out / file)) / file
+    )
+
+
+def _sources() -> dict[str, bytes]:
+    """All that the build is made of, read once, so that an edit meanwhile can't get into it half."""
+    paths = [_PROJECT / name for name in ("Dockerfile", "requirements.lock")]
+    for folder in _SOURCES:
+        paths += sorted(path for path in (_PROJECT / folder).rglob("*") if _is_source(path))
+    return {str(path.relative_to(_PROJECT)): path.read_bytes() for path in paths}
 
 
 def _is_source(path: Path) -> bool:
     return path.is_file() and "__pycache__" not in path.parts
 
 
-def _make(runtime: Path, build: Path, out: Path) -> None:
+@contextmanager
+def _laid_out(sources: Mapping[str, bytes]) -> Iterator[Path]:
+    """A folder with these files; all have one time, since buildah's layers depend on it."""
+    with tempfile.TemporaryDirectory(prefix="etcd-operator-image-") as name:
+        for path, content in sources.items():
+            file = Path(name, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            file.chmod(0o644)
+        for place in Path(name).rglob("*"):
+            os.utime(place, (0, 0))
+        yield Path(name)
+
+
+def _make(sources: Mapping[str, bytes], runtime: Path, build: Path, out: Path) -> None:
     packages.ensure_debian(packages.IMAGES)
     wheels = _wheels()
     with (
         cache.locked(cache.root() / "buildah.lock", waiting_for="a build of the operator's image"),
         step(f"Building the image {REFERENCE}", expected_seconds=30),
+        _laid_out(sources) as context,
     ):
         arguments = {
             "BASE": _pulled(runtime),
@@ -57,8 +83,8 @@ def _make(runtime: Path, build: Path, out: Path) -> None:
         }
         given = [word for pair in arguments.items() for word in ("--build-arg", "=".join(pair))]
         _buildah(
-            *("build", "--isolation", "chroot", "--layers", "--timestamp", "0", "--tag", REFERENCE),
-            *("--volume", f"{wheels}:{_WHEELS}:ro", *given, str(_PROJECT)),
+            *("build", "--isolation", "chroot", "--layers", "--timestamp", "0", "--identity-label=false"),
+            *("--tag", REFERENCE, "--volume", f"{wheels}:{_WHEELS}:ro", *given, str(context)),
         )
         _buildah("push", "--quiet", REFERENCE, f"docker-archive:{out}:{REFERENCE}")
     say(f"  {REFERENCE}: {out.stat().st_size / 2**20:.0f} MiB, of these the base {_mebibytes(runtime)} MiB")
