@@ -23,7 +23,8 @@ REFERENCE = "quay.io/coreos/etcd-operator:v0.10.0"
 
 _PROJECT = Path(__file__).parents[2]
 _SOURCES = ("app", "certs", "webhooks")
-_WHEELS = "/wheels"
+_WHEELS = "/wheels"  # in the build
+_LAYERS_KEPT = 200
 
 
 def operator_image() -> Path:
@@ -84,9 +85,11 @@ def _make(sources: Mapping[str, bytes], runtime: Path, build: Path, out: Path) -
         given = [word for pair in arguments.items() for word in ("--build-arg", "=".join(pair))]
         _buildah(
             *("build", "--isolation", "chroot", "--layers", "--timestamp", "0", "--identity-label=false"),
-            *("--tag", REFERENCE, "--volume", f"{wheels}:{_WHEELS}:ro", *given, str(context)),
+            *("--force-rm", "--tag", REFERENCE, "--volume", f"{wheels}:{_WHEELS}:ro", *given, str(context)),
         )
         _buildah("push", "--quiet", REFERENCE, f"docker-archive:{out}:{REFERENCE}")
+        if len(_buildah("images", "--all", "--quiet").splitlines()) > _LAYERS_KEPT:
+            _buildah("rmi", "--all", "--force")
     say(f"  {REFERENCE}: {out.stat().st_size / 2**20:.0f} MiB, of these the base {_mebibytes(runtime)} MiB")
 
 
@@ -126,8 +129,12 @@ def _wheels() -> Path:
 
 
 def _buildah(*arguments: str) -> str:
+    """Run buildah in namespaces of its own: its mounts and processes end with it, however it ends."""
     storage = cache.root() / "buildah"
-    return _run(["buildah", "--root", str(storage / "root"), "--runroot", str(storage / "run"), *arguments])
+    storage.mkdir(parents=True, exist_ok=True)
+    alone = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+    with tempfile.TemporaryDirectory(prefix="run.", dir=storage) as mounted:  # what it thinks is mounted
+        return _run([*alone, "buildah", "--root", f"{storage}/root", "--runroot", mounted, *arguments])
 
 
 def _run(command: Iterable[str]) -> str:
@@ -135,5 +142,5 @@ def _run(command: Iterable[str]) -> str:
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
-        raise HarnessError(f"`{' '.join(words[:3])} …` failed:\n{said}")
+        raise HarnessError(f"`{' '.join(words)}` failed:\n{said}")
     return done.stdout.strip()

@@ -28,7 +28,7 @@ CLUSTER: Mapping[str, str] = {
     "procps": "sysctl",
     "util-linux": "nsenter",
 }
-IMAGES: Mapping[str, str] = {"buildah": "buildah"}
+IMAGES: Mapping[str, str] = {"buildah": "buildah", "util-linux": "unshare"}
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _SEARCH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
