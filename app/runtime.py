@@ -15,6 +15,8 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Literal, NoReturn
 
+import aiohttp
+
 from app.act.cluster import Actor
 from app.act.crds import install
 from app.build.common import Platform
@@ -34,6 +36,7 @@ from app.kube.transport import Transport
 from app.kube.workers import Workers
 from app.observe.caches import make_caches
 from app.observe.cluster import Observer
+from app.observe.pulse import Pulse
 from app.ops.health import HealthServer
 from app.ops.logging import get_logger, setup
 from app.ops.metrics import Metrics
@@ -47,6 +50,7 @@ log = get_logger(__name__)
 
 CONTROLLER = "etcd.database.coreos.com/etcd-operator"
 QUEUE = "etcdcluster"
+PROBES_AT_ONCE = 128
 READINESS_SECONDS = 1.0
 FLUSH_SECONDS = 3.0
 
@@ -86,6 +90,10 @@ class Operator:
         )
         self._recorder = Recorder(self._api, controller=CONTROLLER, instance=config.pod_name, metrics=metrics)
         self._dialer = Pool()
+        # Connections are not kept: thousands of members are asked, each once in a few seconds.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=PROBES_AT_ONCE, force_close=True)
+        )
         self._queue = WorkQueue(QUEUE, metrics=metrics)
         self._workers = self._make_workers()
 
@@ -97,6 +105,7 @@ class Operator:
             self._queue,
             Hands(
                 observer=Observer(self._api, self._caches, self._dialer),
+                pulse=Pulse(self._session),
                 actor=Actor(fenced, self._caches, barrier, Platform(self._config.default_run_as_user)),
                 recorder=self._recorder,
             ),
@@ -133,6 +142,7 @@ class Operator:
             await _end(stopping)
             await _end(background)
             await self._dialer.close()
+            await self._session.close()
             await self.health.stop()
         for task in (background, election):
             if not task.cancelled():

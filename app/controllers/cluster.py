@@ -4,7 +4,7 @@ Everything that may concern a cluster wakes its key: the custom resource itself 
 label ``etcd_cluster``. A settled cluster is looked at every few seconds as well, since etcd has no watch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from app.act.cluster import Actor
 from app.api.base import API_VERSION, GROUP, JsonObject
-from app.api.status import ClusterStatus
+from app.api.conditions import is_true
+from app.api.status import ClusterStatus, ConditionType
 from app.config import Scope
 from app.controllers.patience import Patience
 from app.kube.events import Recorder, Reference
@@ -22,11 +23,12 @@ from app.kube.objects import CustomObject, Object
 from app.kube.queue import LOW, NORMAL, WorkQueue
 from app.observe.caches import Caches, cluster_of
 from app.observe.cluster import Observer
+from app.observe.pulse import Pulse
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
 from app.plan.accept import Accepted, accept, complaint
 from app.plan.actions import DeletePod
-from app.plan.cluster import plan
+from app.plan.cluster import SETTLED, plan
 from app.plan.observed import ClusterRef, Observed
 from app.plan.refusal import refuse
 from app.plan.step import Plan
@@ -49,6 +51,7 @@ class Hands:
     """What a leader works with."""
 
     observer: Observer
+    pulse: Pulse
     actor: Actor
     recorder: Recorder
 
@@ -104,10 +107,15 @@ class ClusterController:
         obj = self._caches.clusters.store.get(key)
         if obj is None:
             self._patience.forget(key)
+            self._hands.pulse.forget(key)
             self._queue.drop(key)
             return None
         if not takes(obj, self._scope) or obj.metadata.deletion_timestamp is not None:
+            self._hands.pulse.forget(key)
             return None
+        fingerprint = self._hands.observer.fingerprint(obj)
+        if await self._hands.pulse.beats(key, fingerprint):
+            return SETTLED
         cluster = ClusterRef(
             name=obj.metadata.name,
             namespace=obj.metadata.namespace,
@@ -121,10 +129,16 @@ class ClusterController:
             refused = refuse(cluster, status, complaint(metadata, obj.spec, None), now=self._now())
             await self._hands.actor.write_status(obj, refused.to_json())
             return None
-        return await self._advance(key, obj, cluster, status, accepted)
+        return await self._advance(key, obj, cluster, status, accepted, fingerprint)
 
     async def _advance(
-        self, key: str, obj: CustomObject, cluster: ClusterRef, status: ClusterStatus, accepted: Accepted
+        self,
+        key: str,
+        obj: CustomObject,
+        cluster: ClusterRef,
+        status: ClusterStatus,
+        accepted: Accepted,
+        fingerprint: Hashable,
     ) -> float:
         journal = status.journal.model_copy(update={"accepted_spec": accepted.text})
         observed = await self._hands.observer.observe(
@@ -133,6 +147,8 @@ class ClusterController:
         self._patience.ready(key, [pod.name for pod in observed.pods.values() if pod.ready])
         decision = plan(observed, accepted.spec, now=self._now(), invalid=accepted.invalid)
         wrote = await self._hands.actor.write_status(obj, decision.status.to_json())
+        if not wrote and not decision.groups and is_true(decision.status.conditions, ConditionType.READY):
+            self._hands.pulse.settle(key, fingerprint, [pod.ip for pod in observed.pods.values()])
         self._tell(obj, status, decision)
         for group in decision.groups:
             for action in group:

@@ -11,6 +11,7 @@ from typing import Any
 
 from app.kube.informer import Informer
 from app.kube.objects import Object
+from app.kube.versions import reached
 from app.ops.logging import get_logger
 
 log = get_logger(__name__)
@@ -29,8 +30,13 @@ class Barrier:
 
     def wrote(self, key: str, informer: Informer[Any], obj: Object) -> None:
         """Note that ``obj`` was written for ``key``, with the version the answer had."""
-        # Versions grow within a resource, so the last one stands for those before.
-        self._written.setdefault(key, {})[id(informer)] = (informer, obj.metadata.resource_version)
+        # Versions grow within a resource, so the highest stands for all. It isn't always the last that is noted:
+        # of several writes at once the answers come in any order.
+        noted = self._written.setdefault(key, {})
+        version = obj.metadata.resource_version
+        before = noted.get(id(informer))
+        if before is None or not reached(before[1], version):
+            noted[id(informer)] = (informer, version)
 
     def deleted(self, key: str, informer: Informer[Any], obj: Object) -> None:
         """Note that ``obj`` was deleted, or told to go, for ``key``."""

@@ -5,7 +5,7 @@ because a member does not answer.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from app.api import names
@@ -18,7 +18,7 @@ from app.etcd.errors import EtcdError
 from app.etcd.model import Status
 from app.kube.api import Api
 from app.kube.errors import NotFound
-from app.kube.objects import Object
+from app.kube.objects import CustomObject, Object
 from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
 from app.observe.caches import BY_CLUSTER, Caches
 from app.observe.facts import pod_facts, service_is, volume_facts
@@ -38,6 +38,15 @@ class Observer:
         self._api = api
         self._caches = caches
         self._dialer = dialer
+
+    def fingerprint(self, obj: CustomObject) -> Hashable:
+        """What the caches show of a cluster, to be compared for equality: any change of any object differs."""
+        children = (
+            (child.metadata.uid, child.metadata.resource_version)
+            for informer in (self._caches.pods, self._caches.volumes, self._caches.services)
+            for child in informer.store.by_index(BY_CLUSTER, obj.metadata.key)
+        )
+        return (obj.metadata.uid, obj.metadata.resource_version, *children)
 
     async def observe(
         self, cluster: ClusterRef, status: ClusterStatus, waits: Mapping[str, float]
