@@ -1,0 +1,62 @@
+"""The cheap check that keeps the pace: is every member of a settled cluster still what it was?
+
+A whole look costs gRPC connections and a list through the quorum; a settled cluster needs neither. As long as
+the caches show nothing new, each member is asked for ``/readyz`` on its metrics port, which is plain HTTP and
+costs etcd one read. Anything but yes from all is a reason to look, never a reason to act.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+import aiohttp
+
+from app.etcd.errors import EtcdError
+from app.etcd.probe import MetricsPort
+
+ANSWER_SECONDS = 2.0
+LOOK_SECONDS = 60.0
+"""How long a cluster may go without a whole look; what only etcd tells (sizes, the leader) is that old at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    fingerprint: Hashable
+    addresses: tuple[str, ...]
+    until: float
+
+
+class Pulse:
+    """Remembers which clusters are settled, and feels their pulse."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Ask through ``session``, which many clusters share."""
+        self._session = session
+        self._clock = clock
+        self._settled: dict[str, _Settled] = {}
+
+    def settle(self, key: str, fingerprint: Hashable, addresses: Iterable[str]) -> None:
+        """Remember that a whole look found a cluster settled, what the caches showed, and where members are."""
+        until = self._clock() + LOOK_SECONDS
+        self._settled[key] = _Settled(fingerprint, tuple(addresses), until)
+
+    def forget(self, key: str) -> None:
+        """Forget a cluster: it changes, or is gone."""
+        self._settled.pop(key, None)
+
+    async def beats(self, key: str, fingerprint: Hashable) -> bool:
+        """Whether a cluster is as it was when it settled, as far as the caches and its members say."""
+        known = self._settled.get(key)
+        if known is None or known.fingerprint != fingerprint or self._clock() >= known.until:
+            return False
+        return all(await asyncio.gather(*(self._ready(address) for address in known.addresses)))
+
+    async def _ready(self, address: str) -> bool:
+        try:
+            answer = await MetricsPort(self._session, address).readyz(deadline=ANSWER_SECONDS)
+        except EtcdError:
+            return False
+        return answer.ok
