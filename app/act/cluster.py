@@ -61,11 +61,17 @@ class Actor:
     async def act(
         self, cluster: ClusterRef, spec: ClusterSpec, groups: tuple[tuple[Action, ...], ...]
     ) -> None:
-        """Carry out groups of actions in order, the actions of one group at once."""
+        """Carry out groups of actions in order, the actions of one group at once.
+
+        Raises the error of the first action of a group that failed, once the others of it have ended.
+        """
         for group in groups:
-            async with asyncio.TaskGroup() as tasks:
-                for action in group:
-                    tasks.create_task(self._one(cluster, spec, action))
+            outcomes = await asyncio.gather(
+                *(self._one(cluster, spec, action) for action in group), return_exceptions=True
+            )
+            for outcome in outcomes:
+                if outcome is not None:
+                    raise outcome
 
     async def _one(self, cluster: ClusterRef, spec: ClusterSpec, action: Action) -> None:
         match action:

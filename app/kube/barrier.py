@@ -30,8 +30,8 @@ class Barrier:
 
     def wrote(self, key: str, informer: Informer[Any], obj: Object) -> None:
         """Note that ``obj`` was written for ``key``, with the version the answer had."""
-        # Versions grow within a resource, so the highest stands for all. It isn't always the last that is noted:
-        # of several writes at once the answers come in any order.
+        # Versions grow within a resource, so the highest stands for all. It isn't always the last that is
+        # noted: of several writes at once the answers come in any order.
         noted = self._written.setdefault(key, {})
         version = obj.metadata.resource_version
         before = noted.get(id(informer))

@@ -40,7 +40,10 @@ class Observer:
         self._dialer = dialer
 
     def fingerprint(self, obj: CustomObject) -> Hashable:
-        """What the caches show of a cluster, to be compared for equality: any change of any object differs."""
+        """What the caches show of a cluster, to be compared for equality.
+
+        Any change of any object differs.
+        """
         children = (
             (child.metadata.uid, child.metadata.resource_version)
             for informer in (self._caches.pods, self._caches.volumes, self._caches.services)

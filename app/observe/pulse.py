@@ -1,4 +1,4 @@
-"""The cheap check that keeps the pace: is every member of a settled cluster still what it was?
+"""The cheap check that keeps the pace of settled clusters.
 
 A whole look costs gRPC connections and a list through the quorum; a settled cluster needs neither. As long as
 the caches show nothing new, each member is asked for ``/readyz`` on its metrics port, which is plain HTTP and
@@ -17,7 +17,10 @@ from app.etcd.probe import MetricsPort
 
 ANSWER_SECONDS = 2.0
 LOOK_SECONDS = 60.0
-"""How long a cluster may go without a whole look; what only etcd tells (sizes, the leader) is that old at most."""
+"""How long a cluster may go without a whole look.
+
+What only etcd tells (sizes, the leader) is that old at most.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Pulse:
         self._settled: dict[str, _Settled] = {}
 
     def settle(self, key: str, fingerprint: Hashable, addresses: Iterable[str]) -> None:
-        """Remember that a whole look found a cluster settled, what the caches showed, and where members are."""
+        """Remember that a whole look found a cluster settled, what the caches showed, where members are."""
         until = self._clock() + LOOK_SECONDS
         self._settled[key] = _Settled(fingerprint, tuple(addresses), until)
 
