@@ -37,11 +37,17 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
     verb: str
     request_uri: str = msgspec.field(name="requestURI")
     user: User = User()
+    impersonated_user: User = User()
     user_agent: str = ""
     object_ref: Object = Object()
     response_status: Outcome = Outcome()
     annotations: dict[str, str] = {}
     request_received_timestamp: str = ""
+
+    @property
+    def as_user(self) -> str:
+        """Who it was for: the user, or who the user said to be."""
+        return self.impersonated_user.username or self.user.username
 
     @property
     def code(self) -> int:
@@ -66,7 +72,7 @@ def service_account(namespace: str, name: str) -> str:
 
 def read(log: Path, *, user: str | None = None) -> list[Event]:
     """The events in the order of the log, of one user or of all. A line that is being written is left out."""
-    return [event for event in _events(log) if user is None or event.user.username == user]
+    return [event for event in _events(log) if user is None or event.as_user == user]
 
 
 def _events(log: Path) -> Iterator[Event]:

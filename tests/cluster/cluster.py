@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn, Self
+from urllib.parse import urlencode
 
 from tests.cluster import audit, binaries, controlplane, node, preflight, state
 from tests.cluster.addresses import Addresses
@@ -17,6 +18,8 @@ from tests.cluster.images import BUSYBOX, PAUSE, ensure_image
 from tests.cluster.layout import Layout
 from tests.cluster.machine import Machine, checked
 from tests.cluster.node import Node
+from tests.cluster.pods import Pod, decode_list
+from tests.cluster.processes import Process, process_1_first
 from tests.cluster.progress import say
 
 BASE_IMAGES = (PAUSE, BUSYBOX)
@@ -32,7 +35,7 @@ class Cluster:
 
     # Its life.
 
-    def up(self, nodes: int = 3, *, images: Sequence[Path] = (), owner: state.Owner | None = None) -> Self:
+    def up(self, nodes: int = 3, *, images: Sequence[Path] = (), owner: Process | None = None) -> Self:
         """Bring it up with `nodes` nodes, or without any as a mere control plane.
 
         `images` are OCI archives that each node has from its start. A cluster that is up with as many nodes
@@ -70,6 +73,14 @@ class Cluster:
         """Take it down, in whatever condition it is; nothing of it is left, its logs neither."""
         with self._state.locked():
             self._state.remove()
+
+    @staticmethod
+    def down_abandoned() -> None:
+        """Take down all clusters whose owner has ended without doing so."""
+        for name in state.names():
+            record = state.State(name).read()
+            if record and record.owner and not record.owner.alive:
+                Cluster(name).down()
 
     @property
     def exists(self) -> bool:
@@ -155,6 +166,29 @@ class Cluster:
         """A machine by its name: a node's, or `control-plane`."""
         return self.control_plane.machine if name == controlplane.NAME else self.node(name).machine
 
+    def pod(self, namespace: str, name: str) -> Pod:
+        """A Pod as it is now.
+
+        Raises HarnessError if there is none, or if it isn't bound to a node.
+        """
+        return Pod.decode(self.control_plane.get(f"/api/v1/namespaces/{namespace}/pods/{name}"))
+
+    def pods(self, namespace: str, selector: str) -> list[Pod]:
+        """The Pods with these labels that are bound to a node."""
+        query = urlencode({"labelSelector": selector})
+        return decode_list(self.control_plane.get(f"/api/v1/namespaces/{namespace}/pods?{query}"))
+
+    def container_processes(self, pod: Pod, container: str = "") -> tuple[int, ...]:
+        """The processes of a Pod's container (by default its first) as the host numbers them, its own 1 first.
+
+        Raises HarnessError if it has none, as while it restarts.
+        """
+        group = self.machine(pod.node).group.find(pod.container_id(container))
+        processes = process_1_first(group.processes()) if group else ()
+        if not processes:
+            raise HarnessError(f"The Pod {pod.name} has no process in its container {container}".rstrip())
+        return processes
+
     def stop_node(self, name: str) -> None:
         """Cut a node's power: all its processes are gone at once, its disk stays."""
         self.node(name).machine.kill()
@@ -180,10 +214,16 @@ class Cluster:
         return True
 
     def _load(self, archives: Iterable[Path]) -> None:
-        machines = [one.machine for one in self._layout.nodes]
-        with ThreadPoolExecutor(max_workers=max(1, len(machines))) as pool:
-            for archive in archives:
-                list(pool.map(lambda machine, path=archive: node.import_image(machine, path), machines))
+        wanted = list(archives)
+
+        def load(one: Node) -> None:
+            for archive in wanted:
+                if not node.has_image(one.machine, archive):
+                    node.import_image(one.machine, archive)
+
+        nodes = self._layout.nodes
+        with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
+            list(pool.map(load, nodes))
 
     @property
     def _layout(self) -> Layout:

@@ -4,6 +4,7 @@ Loading unpacks every file of every image, on each node, each time. All of it is
 the nodes can share the files by hard links; only containerd's own databases are copied.
 """
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,16 +17,30 @@ from tests.cluster.node import containerd, import_image
 from tests.cluster.progress import step
 from tests.cluster.waiting import wait_until
 
+_KIND = "containerd"
 _FOLDER = "containerd"
+_KEPT = 12
 
 
 def prepared(archives: Sequence[Path], group: Group) -> Path:
-    """A containerd folder with these images in it, in the cache; `group` is for the machine that makes it."""
-    identity = [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in sorted(archives)]
+    """A containerd folder with these images in it, in the cache; `group` is for the machine that makes it.
+
+    The last archive may change often: the others are unpacked once, without it.
+    """
+    *lasting, changing = archives
+    base = _made(lasting, group) if lasting else None
+    return _made([changing], group, base)
+
+
+def _made(archives: Sequence[Path], group: Group, base: Path | None = None) -> Path:
     version = subprocess.run(["containerd", "--version"], check=True, capture_output=True, text=True).stdout
+    identity = [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in archives]
+    key = cache.key(version, base.parent.name if base else "", *identity)
 
     def make(out: Path) -> None:
-        with step(f"Unpacking {len(archives)} images for the nodes"):
+        with step("Unpacking for the nodes: " + ", ".join(path.stem for path in archives)):
+            if base:
+                share(base, out)
             machine = Machine("unpacking", group, out)
             machine.boot()
             try:
@@ -33,13 +48,21 @@ def prepared(archives: Sequence[Path], group: Group) -> Path:
                 for archive in archives:
                     import_image(machine, archive)
                 machine.run("sh", "-c", "kill $(pidof containerd)")
-                wait_until(
-                    lambda: machine.find("containerd") is None, timeout=30, what="the end of containerd"
-                )
+                wait_until(lambda: not machine.find("containerd"), timeout=30, what="the end of containerd")
             finally:
                 machine.kill()
 
-    return cache.entry("containerd", cache.key(version, *identity), make) / _FOLDER
+    made = cache.entry(_KIND, key, make)
+    os.utime(made)
+    _prune()
+    return made / _FOLDER
+
+
+def _prune() -> None:
+    """Keep those used last; what a node shares stays, as its links do."""
+    made = [path for path in (cache.root() / _KIND).iterdir() if not path.name.startswith(".")]
+    for path in sorted(made, key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def share(prepared_folder: Path, disk: Path) -> None:

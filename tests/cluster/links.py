@@ -83,20 +83,38 @@ def plug(switch: Machine, machine: Machine) -> None:
     _batch(switch, f"link set {machine.name} up")
 
 
-def drop(machine: Machine, table: str, address: IPv4Address) -> None:
-    """Lose every packet from and to a Pod of this machine, those of connections that stand too."""
-    rules = (
-        f"add table ip {table}",
-        f"add chain ip {table} from {{ type filter hook prerouting priority -310; }}",
-        f"add chain ip {table} to {{ type filter hook postrouting priority 310; }}",
-        f"add rule ip {table} from ip saddr {address} drop",
-        f"add rule ip {table} to ip daddr {address} drop",
-    )
-    machine.network("nft", "-f", "-", text="\n".join(rules))
+def drop(machine: Machine, address: IPv4Address, peer: IPv4Address | None = None) -> None:
+    """Lose every packet between a Pod of this machine and all others, or just one other machine or Pod.
+
+    Connections that stand are cut too. A Service's address is not a peer, what is behind it is.
+    """
+    table = _table(address, peer)
+    rules: tuple[str, ...]
+    if peer is None:
+        rules = (
+            f"add chain ip {table} from {{ type filter hook prerouting priority -310; }}",
+            f"add chain ip {table} to {{ type filter hook postrouting priority 310; }}",
+            f"add rule ip {table} from ip saddr {address} drop",
+            f"add rule ip {table} to ip daddr {address} drop",
+        )
+    else:
+        rules = (
+            f"add chain ip {table} between {{ type filter hook forward priority -310; }}",
+            f"add rule ip {table} between ip saddr {address} ip daddr {peer} drop",
+            f"add rule ip {table} between ip saddr {peer} ip daddr {address} drop",
+        )
+    machine.network("nft", "-f", "-", text="\n".join((f"add table ip {table}", *rules)))
 
 
-def undrop(machine: Machine, table: str) -> None:
-    machine.network("nft", "delete", "table", "ip", table)
+def undrop(machine: Machine, address: IPv4Address, peer: IPv4Address | None = None) -> None:
+    """Undo `drop`; a machine that was restarted since, or is off, knows nothing of it anyway."""
+    if machine.pid is not None:
+        table = _table(address, peer)
+        machine.network("nft", "-f", "-", text=f"add table ip {table}\ndelete table ip {table}")
+
+
+def _table(address: IPv4Address, peer: IPv4Address | None) -> str:
+    return f"cut_{int(address):x}_{int(peer):x}" if peer else f"cut_{int(address):x}"
 
 
 def _routes(addresses: Addresses, nodes: int, besides: IPv4Address | None = None) -> Iterator[str]:

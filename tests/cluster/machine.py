@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tests.cluster import processes
 from tests.cluster.cgroups import Group
 from tests.cluster.errors import HarnessError
 from tests.cluster.waiting import HopelessError, NotInTimeError, wait_until
@@ -100,11 +101,13 @@ class Machine:
     @property
     def pid(self) -> int | None:
         """Its process 1, numbered as the host does; None when it isn't running."""
-        return next((pid for pid in self._system.own_processes() if _namespace_ids(pid)[1:] == [1]), None)
+        return next(
+            (pid for pid in self._system.own_processes() if processes.namespaced_ids(pid)[1:] == [1]), None
+        )
 
     def find(self, program: str) -> int | None:
         """The process (numbered as the host does) that runs `program`, if one does."""
-        return next((pid for pid in self._system.own_processes() if _program(pid) == program), None)
+        return next((pid for pid in self._system.own_processes() if processes.program(pid) == program), None)
 
     def spawn(self, program: Path | str, *arguments: str) -> None:
         """Start a program that stays; what it says is appended to `log/<program>.log` on the disk.
@@ -195,24 +198,5 @@ def checked(
         except subprocess.TimeoutExpired:
             raise HarnessError(f"`{shown}` took longer than {timeout:g} s") from None
     if done.returncode != 0:
-        raise HarnessError(f"`{shown}` failed: {(done.stderr or done.stdout).strip()}")
+        raise HarnessError(f"`{shown}` failed: {(done.stderr + done.stdout).strip()}")
     return done.stdout
-
-
-def _namespace_ids(pid: int) -> list[int]:
-    """A process's number in each process namespace that it is in, from ours inward."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return next(
-        ([int(n) for n in line.split()[1:]] for line in status.splitlines() if line.startswith("NSpid:")), []
-    )
-
-
-def _program(pid: int) -> str:
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-    return Path(os.fsdecode(command.split(b"\0", 1)[0])).name

@@ -1,6 +1,7 @@
 """A node: containerd, the kubelet and kube-proxy, on a machine of their own."""
 
 import json
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -73,6 +74,20 @@ def ctr(machine: Machine, *arguments: str, stdin: Path | None = None, timeout: f
     return machine.run(
         "ctr", f"--address={SOCKET}", "--namespace=k8s.io", *arguments, stdin=stdin, timeout=timeout
     )
+
+
+def has_image(machine: Machine, archive: Path) -> bool:
+    """Whether exactly this image is there."""
+    with tarfile.open(archive) as tar:
+        file = tar.extractfile("index.json")
+        index = json.load(file) if file else {}
+    listed = ctr(machine, "images", "list").splitlines()
+    there = {(line.split()[0], line.split()[2]) for line in listed}
+    wanted = {
+        (image["annotations"]["io.containerd.image.name"], image["digest"])
+        for image in index.get("manifests", ())
+    }
+    return bool(wanted) and wanted <= there
 
 
 def import_image(machine: Machine, archive: Path) -> None:

@@ -19,29 +19,10 @@ from tests.cluster import links
 from tests.cluster.addresses import LIMIT, Addresses
 from tests.cluster.cgroups import Group, exclusive
 from tests.cluster.errors import HarnessError
+from tests.cluster.processes import Process
 
 LOCATION = "ETCD_OPERATOR_CLUSTERS"
 _RECORD = "cluster.json"
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """A process without which a cluster has no use. A number is used again, so it goes with its start."""
-
-    pid: int
-    started: int
-    """In clock ticks since the machine's start."""
-
-    @classmethod
-    def of(cls, pid: int) -> "Owner | None":
-        try:
-            after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        return cls(pid=pid, started=int(after_name.split()[19]))
-
-    @property
-    def alive(self) -> bool:
-        return Owner.of(self.pid) == self
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -49,8 +30,8 @@ class Record(msgspec.Struct, frozen=True):
 
     number: int
     nodes: int
-    owner: Owner | None = None
-    """None for a cluster that stays until it is taken down."""
+    owner: Process | None = None
+    """The process without which it has no use. None for a cluster that stays until it is taken down."""
 
 
 def root() -> Path:
@@ -108,7 +89,7 @@ class State:
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
-    def claim(self, nodes: int, owner: Owner | None) -> tuple[Record, Group]:
+    def claim(self, nodes: int, owner: Process | None) -> tuple[Record, Group]:
         """Take a number that nobody has, and the cgroup that goes with it.
 
         Raises:

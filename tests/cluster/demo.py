@@ -1,0 +1,199 @@
+"""From nothing to a key in etcd: `python -m tests.cluster.demo up|down [--context CONTEXT]`.
+
+Without a context it makes a Kubernetes cluster of its own on this machine (named `demo`), with the operator's
+image built from the work tree. With one it uses that context of the user's kubeconfig. Either way it leaves
+`build/demo/kubeconfig` and `build/demo/kubectl`, and does the rest through those, as a user would.
+"""
+
+import argparse
+import shutil
+import signal
+import sys
+import textwrap
+from pathlib import Path
+from types import FrameType
+
+import yaml
+
+from tests.cluster import binaries, images, operator_image
+from tests.cluster.cluster import Cluster
+from tests.cluster.errors import HarnessError
+from tests.cluster.machine import checked
+from tests.cluster.progress import say, step
+
+PROJECT = Path(__file__).parents[2]
+FOLDER = PROJECT / "build" / "demo"
+OPERATOR = PROJECT / "manifests" / "default"
+SAMPLE = PROJECT / "manifests" / "samples" / "example-etcd-cluster.yaml"
+NAMESPACE = "etcd-operator-system"
+
+_COMPLETE = FOLDER / "image"  # written last: which image the operator of a demo that is up has
+_WRAPPER = """\
+#!/bin/sh
+# kubectl for the demo's cluster, whatever KUBECONFIG says.
+KUBECONFIG='{kubeconfig}' exec '{program}' "$@"
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 if it worked, 1 with a message if not, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.demo", description=__doc__)
+    parser.add_argument("command", choices=("up", "down"))
+    parser.add_argument("--context", default="", help="use this context of your kubeconfig")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        (up if options.command == "up" else down)(options.context)
+    except HarnessError as error:
+        say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        say("Interrupted")
+        return 130
+    return 0
+
+
+def up(context: str = "") -> None:
+    """Bring the demo up, or what of it is missing, and tell how to go on.
+
+    An interruption takes back what it began; an error leaves it, to be looked at.
+    """
+    complete = _COMPLETE.exists()
+    try:
+        image = _use_context(context) if context else _use_own_cluster()
+        _deploy(image, context)
+        _apply_sample()
+    except KeyboardInterrupt:
+        if not complete:
+            say("Interrupted: taking it down again")
+            down(context)
+        raise
+    _COMPLETE.write_text(image)
+    print(_farewell(context))
+
+
+def down(context: str = "") -> None:
+    """Remove what `up` made."""
+    if context:
+        _use_context(context)
+        _leave_cluster()
+    else:
+        Cluster("demo").down()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def _use_own_cluster() -> str:
+    operator = operator_image.operator_image()
+    etcd = images.ensure_etcd_image(_sample()["spec"]["version"])
+    cluster = Cluster("demo")
+    if not cluster.exists:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+    cluster.up(images=[etcd, operator])
+    _leave_tools(cluster.kubeconfig.read_text(), binaries.find("kubectl")["kubectl"])
+    return str(operator)
+
+
+def _use_context(context: str) -> str:
+    found = shutil.which("kubectl")
+    program = Path(found) if found else binaries.find("kubectl")["kubectl"]
+    view = (str(program), "config", "view", "--raw", "--minify", "--flatten", f"--context={context}")
+    _leave_tools(checked(view, timeout=60), program)
+    return f"of the context {context}"
+
+
+def _leave_tools(kubeconfig: str, program: Path) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    config = FOLDER / "kubeconfig"
+    config.touch(mode=0o600)
+    config.write_text(kubeconfig)
+    wrapper = FOLDER / "kubectl"
+    wrapper.write_text(_WRAPPER.format(kubeconfig=config, program=program))
+    wrapper.chmod(0o755)
+
+
+def _kubectl(*arguments: str, timeout: float = 120) -> str:
+    return checked((str(FOLDER / "kubectl"), *arguments), timeout=timeout)
+
+
+def _deploy(image: str, context: str) -> None:
+    in_namespace = ("--namespace", NAMESPACE)
+    with step("Deploying the operator"):
+        _kubectl("apply", "-k", str(OPERATOR))
+        if _COMPLETE.exists() and _COMPLETE.read_text() != image:
+            # The image's name says nothing of what was built into it since.
+            _kubectl("rollout", "restart", "deployment/etcd-operator", *in_namespace)
+        try:
+            _kubectl("rollout", "status", "deployment/etcd-operator", *in_namespace, "--timeout=90s")
+        except HarnessError as error:
+            pods = _kubectl("get", "pods", *in_namespace, "--output=wide")
+            raise HarnessError(f"{error}\n{pods}\n{_image_help(context) if context else ''}") from error
+
+
+def _apply_sample() -> None:
+    sample = _sample()["metadata"]["name"]
+    with step(f"Creating the EtcdCluster {sample}"):
+        _kubectl("apply", "--filename", str(SAMPLE))
+        kind = f"etcdclusters.etcd.database.coreos.com/{sample}"
+        try:
+            _kubectl("wait", "--for=condition=Available", kind, "--timeout=90s")
+            _kubectl("wait", "--for=condition=Ready", kind, "--timeout=30s")  # the last member, too
+        except HarnessError as error:
+            raise HarnessError(f"{error}\n{_kubectl('describe', kind)}") from error
+
+
+def _leave_cluster() -> None:
+    """Take out of a cluster of the user's what we put in, unless others use it by now."""
+    sample = _sample()["metadata"]["name"]
+    listed = _kubectl("get", "etcdclusters", "--all-namespaces", "--output=name", "--ignore-not-found")
+    others = [name for name in listed.split() if name.rpartition("/")[2] != sample]
+    if others:
+        raise HarnessError(
+            f"Removing the operator's CRDs would delete these too: {', '.join(others)}. Delete them first"
+        )
+    _kubectl("delete", "--filename", str(SAMPLE), "--ignore-not-found", "--wait")
+    _kubectl("delete", "-k", str(OPERATOR), "--ignore-not-found", "--wait")
+
+
+def _sample() -> dict[str, dict[str, str]]:
+    loaded: dict[str, dict[str, str]] = yaml.safe_load(SAMPLE.read_text())
+    return loaded
+
+
+def _image_help(context: str) -> str:
+    name = operator_image.REFERENCE
+    return textwrap.dedent(
+        f"""\
+        If the image {name} is not on its nodes, build it and load it there; for kind:
+          docker build --tag {name} .
+          kind load docker-image {name} --name {context.removeprefix("kind-")}"""
+    )
+
+
+def _farewell(context: str) -> str:
+    name = _sample()["metadata"]["name"]
+    tool = (FOLDER / "kubectl").relative_to(PROJECT)
+    member = _kubectl("get", "pods", f"--selector=etcd_cluster={name}", "--output=name").split()[0]
+    member = member.removeprefix("pod/")
+    etcdctl = f"{tool} exec {member} -- etcdctl --endpoints=http://{name}-client:2379"
+    return f"""\
+{_kubectl("get", "etcd")}
+{_kubectl("get", "pods,services", f"--selector=etcd_cluster={name}", "--output=wide")}
+Write a key and read it back:
+  {etcdctl} put greeting hello
+  {etcdctl} get greeting
+
+Go on:
+  {tool} describe etcd {name}
+  {tool} logs -n {NAMESPACE} deployment/etcd-operator
+  {tool} delete pod {member} && {tool} get etcd,pods --watch-only
+  export KUBECONFIG={FOLDER / "kubeconfig"}
+  make demo-down{f" CONTEXT={context}" if context else ""}
+"""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
