@@ -5,9 +5,9 @@ implementation is in ``grpc_client`` and ``pool``, the fake for tests in ``fake`
 operator knows which of them it holds.
 
 Two rules are built into the seam. Each call has a deadline in seconds, since a member without a quorum
-leaves most calls hanging for ever. And a change of the membership is refused until ``expect`` has confirmed,
-on the same connection, whom it speaks to: Pod addresses are used again, and a change sent to the wrong
-cluster can't be taken back.
+leaves most calls hanging for ever. And a change of the membership is refused until ``expect`` has confirmed
+whom the client speaks to, and confirms it again right before it is sent: Pod addresses are used again, and a
+change sent to the wrong cluster can't be taken back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The client over gRPC, with the stubs of the ``aetcd`` package.
 
-A ``GrpcClient`` is a thin view of a channel that it does not own; it remembers whom ``expect`` confirmed. If
-the connection was lost in between, the next change confirms again before it is sent.
+A ``GrpcClient`` is a thin view of a channel that it does not own. It remembers whom ``expect`` confirmed, and
+confirms it anew right before each change of the membership: a channel reconnects by itself, at the call of
+anybody who shares it, and a Pod's address may have gone to another cluster's member by then.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from aetcd.rpc import rpc_pb2 as pb
 from aetcd.rpc import rpc_pb2_grpc as stubs
 
 from app.etcd import messages
-from app.etcd.errors import ConnectionLost, IdentityMismatch
+from app.etcd.errors import ConnectionLost, DeadlineExceeded, IdentityMismatch, Unreachable
 from app.etcd.identity import text
 from app.etcd.model import (
     Alarm,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
 _FIRST_WITH_LINEARIZABLE_LIST: Final = (3, 5)
+_SAME_MOMENT_SECONDS: Final = 0.05
 
 
 class GrpcClient:
@@ -182,7 +184,7 @@ class GrpcClient:
         """Stream the member's database; leaving the loop early cancels the call."""
         call = self._maintenance.Snapshot(pb.SnapshotRequest(), timeout=deadline)
         try:
-            with self._translated():
+            with self._translated(deadline):
                 async for chunk in call:
                     yield messages.snapshot_chunk(chunk)
         finally:
@@ -193,21 +195,27 @@ class GrpcClient:
         if self._expected is None:
             raise IdentityMismatch(f"{self._target}: a change needs an identity that was confirmed first")
         left = _Deadline(deadline)
+        cluster_id, member_id = self._expected
+        await self.expect(cluster_id=cluster_id, member_id=member_id, deadline=left.seconds())
         if self._channel.get_state() is not grpc.ChannelConnectivity.READY:
-            cluster_id, member_id = self._expected
-            await self.expect(cluster_id=cluster_id, member_id=member_id, deadline=left.seconds())
+            raise Unreachable(f"{self._target}: the connection was lost before the change was sent")
         return await self._call(method, request, left.seconds())
 
     async def _call(self, method: Any, request: Any, deadline: float) -> Any:
-        with self._translated():
+        with self._translated(deadline):
             return await method(request, timeout=deadline)
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, deadline: float) -> Iterator[None]:
+        left = _Deadline(deadline)
         try:
             yield
         except grpc.aio.AioRpcError as error:
-            raise translate(error.code().name, error.details() or "", target=self._target) from error
+            found = translate(error.code().name, error.details() or "", target=self._target)
+            if isinstance(found, ConnectionLost) and left.seconds() < _SAME_MOMENT_SECONDS:
+                # The member knows our deadline too, and its reset of the stream may win the race.
+                found = DeadlineExceeded(f"{self._target}: no answer in {deadline:g} s")
+            raise found from error
         except asyncio.CancelledError as error:
             # grpc.aio says so too when the channel was closed under the call; that is not our cancellation.
             task = asyncio.current_task()

@@ -209,6 +209,8 @@ class FakeClient:
     async def _change(self, name: str, answer: Callable[[], _T], deadline: float) -> _T:
         if self._expected is None:
             raise IdentityMismatch(f"{self._process.name}: a change needs a confirmed identity")
+        cluster_id, member_id = self._expected
+        await self.expect(cluster_id=cluster_id, member_id=member_id, deadline=deadline)
         return await self._call(name, answer, deadline, learner=False)
 
     async def _call(

@@ -12,7 +12,6 @@ from app.etcd.identity import Identity, bootstrap
 from tests.integration.etcd.processes import Process
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
@@ -54,9 +53,10 @@ class LocalCluster:
     folder: Path
     dialer: Dialer
     members: dict[str, Process] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)  # of members that are made from now on
 
     def make(self, name: str) -> Process:
-        process = Process(name=name, version=self.version, folder=self.folder / name)
+        process = Process(name=name, version=self.version, folder=self.folder / name, settings=self.settings)
         self.members[name] = process
         return process
 
@@ -102,9 +102,6 @@ class LocalCluster:
             if (await self.serving(name)).is_leader:
                 return name
         raise AssertionError("no member leads")
-
-    def stop(self, name: str, how: signal.Signals) -> None:
-        self.members[name].stop(how)
 
     def close(self) -> None:
         for process in self.members.values():

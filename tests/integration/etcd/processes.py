@@ -59,6 +59,7 @@ class Process:
     client_tls: flags.Certificates | None = None
     tls: TLS | None = None
     server_name: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     extra: Sequence[str] = ()
     _running: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
@@ -91,6 +92,10 @@ class Process:
                 start_new_session=True,  # Ctrl-C stops the test first, and the test stops its members
             )
         return self
+
+    def send(self, what: signal.Signals) -> None:
+        assert self._running is not None
+        self._running.send_signal(what)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End it and wait for that; safe to call at any time."""
@@ -140,7 +145,9 @@ class Process:
 
     def _environment(self, cluster: Mapping[str, str], state: str, token: str) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ETCD_")}
-        return inherited | flags.environment(self.version, cluster=cluster, state=state, token=token)
+        return inherited | flags.environment(
+            self.version, cluster=cluster, state=state, token=token, settings=self.settings
+        )
 
 
 def _on_loopback(argument: str, ports: Mapping[int, int]) -> str:

@@ -1,0 +1,186 @@
+"""What real members do when something is wrong, and how the client tells it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.etcd.endpoint import Endpoint
+from app.etcd.errors import (
+    ConnectionLost,
+    DeadlineExceeded,
+    IdentityMismatch,
+    NoSpace,
+    Unhealthy,
+    Unreachable,
+)
+from app.etcd.model import AlarmType
+from app.etcd.probe import MetricsPort, PeerPort
+from app.etcd.version import parse
+from tests.integration.etcd.local import DEADLINE, PATIENCE, TOKEN, LocalCluster, eventually
+from tests.integration.etcd.processes import LOOPBACK, free_ports
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from app.etcd.client import Client, Dialer
+
+pytestmark = pytest.mark.integration
+
+SHORT = 1.0  # seconds for a call that is expected to hang
+
+
+async def test_without_a_quorum_every_call_ends_at_its_deadline(
+    cluster: LocalCluster, session: aiohttp.ClientSession
+) -> None:
+    ids = await cluster.found(3)
+    for name in ("m1", "m2"):
+        cluster.members[name].stop(signal.SIGKILL)
+    await eventually(lambda: cluster.status("m0"), lambda status: status.leader == 0)
+    async with cluster.client("m0") as client:
+        await client.expect(cluster_id=ids.cluster_id, member_id=ids.member_ids["m0"], deadline=DEADLINE)
+        for call in (
+            partial(client.member_list),
+            partial(client.member_remove, ids.member_ids["m1"]),
+            partial(client.get, b"k"),
+            partial(client.put, b"k", b"v"),
+        ):
+            before = time.monotonic()
+            with pytest.raises(DeadlineExceeded) as caught:
+                await call(deadline=SHORT)
+            assert caught.value.outcome_unknown
+            assert time.monotonic() - before < SHORT + 1
+        assert len((await client.member_list(linearizable=False, deadline=DEADLINE)).members) == 3
+        assert (await client.get(b"k", serializable=True, deadline=DEADLINE)).value is None
+
+    process = cluster.members["m0"]
+    peers = PeerPort(session, LOOPBACK, port=process.peer_port)
+    assert (await peers.version(deadline=DEADLINE)).server == cluster.version
+    listed = await peers.members(deadline=DEADLINE)
+    assert listed.cluster_id == ids.cluster_id
+    assert {member.name: member.id for member in listed.members} == ids.member_ids
+    assert not (await MetricsPort(session, LOOPBACK, port=process.metrics_port).health(deadline=PATIENCE)).ok
+
+
+async def test_the_client_port_is_silent_until_the_member_has_joined_and_the_metrics_port_is_not(
+    cluster: LocalCluster, session: aiohttp.ClientSession
+) -> None:
+    for name in ("m0", "m1", "m2"):
+        cluster.make(name)
+    urls = {name: process.peer_url for name, process in cluster.members.items()}
+    process = cluster.members["m0"].start(cluster=urls, token=TOKEN)
+    metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
+    alive = await eventually(lambda: metrics.livez(deadline=DEADLINE))
+    has_livez = parse(cluster.version) >= (3, 4, 29)
+    assert alive.status == (200 if has_livez else 404)
+    ready, healthy = await asyncio.gather(
+        metrics.readyz(deadline=PATIENCE), metrics.health(deadline=PATIENCE)
+    )
+    assert ready.status == (503 if has_livez else 404)
+    assert healthy.status == 503
+    async with cluster.client("m0") as client:
+        with pytest.raises(DeadlineExceeded):
+            await client.status(deadline=SHORT)
+    cluster.members["m1"].start(cluster=urls, token=TOKEN)
+    await cluster.serving("m0")
+    health = await eventually(lambda: metrics.health(deadline=DEADLINE), lambda answer: answer.ok)
+    assert "true" in health.text
+    names = {"etcd_server_has_leader", "etcd_server_is_leader", "etcd_server_health_success"}
+    found = await metrics.metrics(names, deadline=DEADLINE)
+    assert found["etcd_server_has_leader"] == 1
+    assert set(found) <= names
+
+
+async def test_x18_a_dead_member_is_removed_before_another_is_added(cluster: LocalCluster) -> None:
+    ids = await cluster.found(3)
+    async with cluster.confirmed("m0") as client:
+        with pytest.raises(Unhealthy):  # not connected for five seconds yet
+            await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
+    await eventually(lambda: _add_and_remove(cluster))
+    cluster.members["m2"].stop(signal.SIGKILL)
+    await cluster.serving("m0")
+    async with cluster.confirmed("m0") as client:
+        with pytest.raises(Unhealthy):
+            await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
+        await eventually(lambda: client.member_remove(ids.member_ids["m2"], deadline=DEADLINE))
+        added = await eventually(lambda: client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE))
+        assert added.member.is_learner
+
+
+async def _add_and_remove(cluster: LocalCluster) -> None:
+    """Succeeds once the members have been connected for the five seconds that etcd demands."""
+    async with cluster.confirmed("m0") as client:
+        added = await client.member_add(["http://127.0.0.1:2"], deadline=DEADLINE)
+        await client.member_remove(added.member.id, deadline=DEADLINE)
+
+
+async def _fill(client: Client) -> int:
+    """Write until the quota is reached; returns the last revision."""
+    revision = 0
+    with pytest.raises(NoSpace):  # noqa: PT012 - which of the writes it will be is not known
+        while True:
+            revision = (await client.put(b"k", bytes(100_000), deadline=DEADLINE)).revision
+    return revision
+
+
+async def test_nospace_is_told_and_disarmed_after_compaction_and_defragmentation(
+    cluster: LocalCluster,
+) -> None:
+    cluster.settings = {"quota-backend-bytes": str(2 * 1024 * 1024)}
+    await cluster.found(1)
+    async with cluster.client("m0") as client:
+        revision = await _fill(client)
+        alarms = await client.alarms(deadline=DEADLINE)
+        assert [alarm.type for alarm in alarms.alarms] == [AlarmType.NOSPACE]
+        before = await client.status(deadline=DEADLINE)
+        assert any("NOSPACE" in error for error in before.errors)
+        await client.compact(revision, deadline=DEADLINE)
+        await client.defragment(deadline=DEADLINE)
+        assert (await client.status(deadline=DEADLINE)).db_size < before.db_size
+        await client.disarm(alarms.alarms[0], deadline=DEADLINE)
+        assert (await client.alarms(deadline=DEADLINE)).alarms == ()
+        await client.put(b"k", b"v", deadline=DEADLINE)
+
+
+async def test_nobody_there_is_unreachable_and_a_frozen_member_is_not(
+    cluster: LocalCluster, dialer: Dialer, session: aiohttp.ClientSession
+) -> None:
+    (nobody,) = free_ports(1)
+    async with dialer.dial(Endpoint(LOOPBACK, nobody)) as client:
+        with pytest.raises(Unreachable) as refused:
+            await client.status(deadline=DEADLINE)
+        assert not refused.value.outcome_unknown
+    with pytest.raises(Unreachable):
+        await MetricsPort(session, LOOPBACK, port=nobody).livez(deadline=DEADLINE)
+    await cluster.found(1)
+    process = cluster.members["m0"]
+    async with cluster.client("m0") as client:
+        await client.status(deadline=DEADLINE)
+        process.send(signal.SIGSTOP)
+        with pytest.raises(DeadlineExceeded):
+            await client.status(deadline=SHORT)
+        with pytest.raises(DeadlineExceeded):
+            await MetricsPort(session, LOOPBACK, port=process.metrics_port).livez(deadline=SHORT)
+        process.send(signal.SIGCONT)
+        await eventually(lambda: client.status(deadline=DEADLINE))
+
+
+async def test_a_reused_address_is_noticed_before_a_change_is_sent(cluster: LocalCluster) -> None:
+    """The member dies and another cluster's appears at its address, on a connection that was confirmed."""
+    ids = await cluster.found(1)
+    old = cluster.members["m0"]
+    async with cluster.client("m0") as client:
+        await client.expect(cluster_id=ids.cluster_id, member_id=None, deadline=DEADLINE)
+        old.stop()
+        old.wipe()
+        old.start(cluster={"m0": old.peer_url}, token="another")
+        other = await cluster.serving("m0")
+        assert other.header.cluster_id != ids.cluster_id
+        with pytest.raises((IdentityMismatch, ConnectionLost)):
+            await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
+        assert len((await cluster.listed("m0")).members) == 1
