@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -158,7 +159,10 @@ def create_authority(*, name: str, now: datetime, lifetime: timedelta) -> Author
 
 
 def issue_leaf(authority: Authority, *, names: Sequence[str], now: datetime, lifetime: timedelta) -> Leaf:
-    """Mint a serving certificate for `names`, valid from an hour ago; it never outlives its CA."""
+    """Mint a serving certificate for `names` (DNS names or addresses), valid from an hour ago.
+
+    It never outlives its CA.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     end = min(now + lifetime, authority.not_after)
@@ -176,7 +180,7 @@ def issue_leaf(authority: Authority, *, names: Sequence[str], now: datetime, lif
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.KeyUsage(**(_NO_USAGE | {"digital_signature": True})), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
     return Leaf(
@@ -187,6 +191,13 @@ def issue_leaf(authority: Authority, *, names: Sequence[str], now: datetime, lif
         issued=now,
         not_after=certificate.not_valid_after_utc,
     )
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def load_ca_certificates(pem: bytes) -> tuple[CaCertificate, ...]:
