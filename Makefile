@@ -48,3 +48,14 @@ unit: venv ## The tests that need no cluster
 .PHONY: test
 test: lint ## All tests: unit, a real API server, a real cluster
 	$(BIN)/python -m pytest tests
+
+# A context of your kubeconfig, to use the cluster that you have.
+CONTEXT ?=
+
+.PHONY: demo
+demo: venv ## A Kubernetes cluster with the operator and an etcd cluster (CONTEXT=… uses yours)
+	@$(BIN)/python -m tests.cluster.demo up --context "$(CONTEXT)"
+
+.PHONY: demo-down
+demo-down: venv ## Remove what `make demo` made
+	@$(BIN)/python -m tests.cluster.demo down --context "$(CONTEXT)"

@@ -102,4 +102,3 @@ def _prune(newest: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 one.rename(gone / one.name)  # at once, so that nobody finds half of it
             shutil.rmtree(gone)
-            one.with_name(f".{one.name}.lock").unlink(missing_ok=True)
