@@ -107,7 +107,7 @@ CLUSTER_RULES: dict[str, list[JsonObject]] = {
             "(type(oldSelf.resources.requests['storage']) == string "
             "? '\"' + string(oldSelf.resources.requests['storage']) + '\"' "
             ": string(oldSelf.resources.requests['storage']))",
-            "fieldPath": ".resources.requests",
+            "fieldPath": ".resources.requests['storage']",
             "reason": "FieldValueForbidden",
         },
         {

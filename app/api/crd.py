@@ -162,8 +162,7 @@ def _schema(kind: _Kind) -> JsonObject:
 def _add_placeholders(schema: JsonObject) -> None:
     """Let the schema know what is not built yet, or it would prune what the webhook is to deny."""
     for field in unbuilt.FIELDS:
-        parent, _, name = field.path.rpartition(".")
-        properties = at(schema, parent)["properties"]
+        properties, name = at(schema, field.parent)["properties"], field.name
         if field.placeholder is not None:
             properties[name] = copy.deepcopy(field.placeholder)
         described = properties[name].get("description", "")

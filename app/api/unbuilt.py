@@ -6,13 +6,13 @@ the model has it already), and is denied with words. The same holds for changes 
 and for kinds that nobody reconciles yet: never accepted and ignored.
 """
 
-from dataclasses import dataclass
-from dataclasses import field as attribute
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.api.base import JsonObject
 from app.api.paths import lookup
 from app.api.verdict import Report
+from app.api.versions import bare
 
 _OBJECT: JsonObject = {"type": "object"}
 _OBJECTS: JsonObject = {
@@ -31,8 +31,18 @@ class UnbuiltField:
     """A field that no part of the operator honours yet."""
 
     path: str
-    placeholder: JsonObject | None = attribute(default=None, hash=False)
+    placeholder: JsonObject | None = field(default=None, hash=False)
     """Its schema in the CRD; ``None`` where the model has the field."""
+
+    @property
+    def parent(self) -> str:
+        """The path of the object that the field is in."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The field's own name."""
+        return self.path.rpartition(".")[2]
 
 
 FIELDS = (
@@ -61,11 +71,9 @@ FIELDS = (
 )
 """Fields of an EtcdCluster that are denied wherever they are given."""
 
-_NAMES_BY_PARENT: dict[str, frozenset[str]] = {
-    parent: frozenset(
-        field.path.rpartition(".")[2] for field in FIELDS if field.path.rpartition(".")[0] == parent
-    )
-    for parent in dict.fromkeys(field.path.rpartition(".")[0] for field in FIELDS)
+_NAMES = {
+    parent: frozenset(f.name for f in FIELDS if f.parent == parent)
+    for parent in dict.fromkeys(f.parent for f in FIELDS)
 }
 
 CHANGES = ("spec.size", "spec.version", "spec.repository", "spec.pod", "spec.TLS")
@@ -84,9 +92,9 @@ def kind_denial(kind: str) -> str:
 
 def check_fields(new: JsonObject, report: Report) -> None:
     """Deny what an EtcdCluster asks for and would not get."""
-    for parent, names in _NAMES_BY_PARENT.items():
+    for parent, names in _NAMES.items():
         node = lookup(new, parent)
-        for name in names & node.keys() if isinstance(node, dict) else ():
+        for name in sorted(names & node.keys()) if isinstance(node, dict) else ():
             if node[name] is not None:
                 report.forbidden(f"{parent}.{name}", node[name], f"{NOT_AVAILABLE}; leave it out")
 
@@ -94,11 +102,15 @@ def check_fields(new: JsonObject, report: Report) -> None:
 def check_changes(new: JsonObject, old: JsonObject, defaults: dict[str, Any], report: Report) -> None:
     """Deny changes of an EtcdCluster that would not be carried out; absent means ``defaults[path]``."""
     for path in CHANGES:
-        before, after = (_effective(lookup(obj, path), defaults.get(path)) for obj in (old, new))
-        if before != after:
-            nearest = None if isinstance(before, dict) else before
-            report.forbidden(path, after, f"changing it {NOT_AVAILABLE}; keep what it was", nearest=nearest)
+        if _meaning(new, path, defaults) != _meaning(old, path, defaults):
+            value, stored = lookup(new, path), lookup(old, path)
+            nearest = None if isinstance(stored, dict) else stored
+            report.forbidden(path, value, f"changing it {NOT_AVAILABLE}; keep what it was", nearest=nearest)
 
 
-def _effective(value: Any, default: Any) -> Any:
-    return default if value is None or value == {} else value
+def _meaning(obj: JsonObject, path: str, defaults: dict[str, Any]) -> Any:
+    """Return what a field says: empty is absent, and a leading "v" of a version says nothing."""
+    value = lookup(obj, path)
+    if value is None or value == {}:
+        return defaults.get(path)
+    return bare(value) if path == "spec.version" and isinstance(value, str) else value
