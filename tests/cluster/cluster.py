@@ -179,7 +179,7 @@ class Cluster:
         return decode_list(self.control_plane.get(f"/api/v1/namespaces/{namespace}/pods?{query}"))
 
     def container_processes(self, pod: Pod, container: str = "") -> tuple[int, ...]:
-        """The processes of a Pod's container (by default its first) as the host numbers them, its own 1 first.
+        """The processes of a Pod's container (by default its first) in the host's numbers, its own 1 first.
 
         Raises HarnessError if it has none, as while it restarts.
         """

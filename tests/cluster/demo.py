@@ -185,7 +185,6 @@ Write a key and read it back:
 Go on:
   {tool} describe etcd {name}
   {tool} logs -n {NAMESPACE} deployment/etcd-operator
-  {tool} delete pod {member} && {tool} get etcd,pods --watch-only
   export KUBECONFIG={FOLDER / "kubeconfig"}
   make demo-down{f" CONTEXT={context}" if context else ""}
 """

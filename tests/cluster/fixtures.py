@@ -62,7 +62,7 @@ def operator_reference(cluster: Cluster) -> str:
 def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own, in the cluster that it uses, or else in the control plane.
 
-    After the test it is deleted; Kubernetes takes at least 5 s for that, which the next test needn't wait for.
+    After the test it is deleted, which takes Kubernetes at least 5 s; the next test needn't wait for that.
     """
     where: Cluster = request.getfixturevalue(
         "cluster" if "cluster" in request.fixturenames else "control_plane"

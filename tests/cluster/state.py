@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from tests.cluster import links
+from tests.cluster import limits, links
 from tests.cluster.addresses import LIMIT, Addresses
 from tests.cluster.cgroups import Group, exclusive
 from tests.cluster.errors import HarnessError
@@ -106,6 +106,7 @@ class State:
                 record = Record(number=number, nodes=nodes, owner=owner)
                 (self.folder / _RECORD).write_bytes(msgspec.json.encode(record))
                 group.claim(str(self.folder))
+                limits.lift()
                 return record, group
         raise HarnessError("No address range is free for another cluster: take one down, see `list`")
 
@@ -125,6 +126,8 @@ class State:
                 group.kill()
                 with exclusive():
                     group.remove()
+                    if not any(_group(other).exists() for other in range(LIMIT)):
+                        limits.restore()
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
