@@ -64,6 +64,13 @@ class Image:
     environment: tuple[str, ...] = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",)
 
 
+def _encode(document: object) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+_LAYOUT = _encode({"imageLayoutVersion": "1.0.0"})
+
+
 @dataclass(frozen=True, slots=True)
 class _Blob:
     digest: str
@@ -74,7 +81,11 @@ class _Blob:
 
     @property
     def path(self) -> str:
-        return "blobs/" + self.digest.replace(":", "/")
+        return _blob_path(self.digest.removeprefix("sha256:"))
+
+
+def _blob_path(digest: str) -> str:
+    return f"blobs/sha256/{digest}"
 
 
 def architecture() -> str:
@@ -107,19 +118,38 @@ def write(image: Image, out: Path) -> None:
             }
         )
         manifest = _digest(io.BytesIO(manifest_bytes))
-        names = {
-            "io.containerd.image.name": image.reference,
-            "org.opencontainers.image.ref.name": image.reference,
-        }
-        entry = manifest.descriptor("manifest.v1+json") | {"annotations": names, "platform": target}
-        index = {"schemaVersion": 2, "mediaType": f"{_MEDIA}.index.v1+json", "manifests": [entry]}
+        index = _index(manifest, image.reference)
         with tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as archive:
-            _add(archive, "oci-layout", _encode({"imageLayoutVersion": "1.0.0"}))
-            _add(archive, "index.json", _encode(index))
+            _add(archive, "oci-layout", _LAYOUT)
+            _add(archive, "index.json", index)
             _add(archive, manifest.path, manifest_bytes)
             _add(archive, config.path, config_bytes)
             layer_file.seek(0)
             archive.addfile(_info(layer.path, 0o644, size=layer.size), layer_file)
+
+
+def pack(folder: Path, reference: str, out: Path) -> None:
+    """Write the archive of an image that another tool has left as manifest.json and blobs named by digest.
+
+    That is what buildah and skopeo call `dir:`; unlike an OCI layout they write it without compressing.
+    """
+    manifest_bytes = (folder / "manifest.json").read_bytes()
+    manifest = _digest(io.BytesIO(manifest_bytes))
+    with tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as archive:
+        _add(archive, "oci-layout", _LAYOUT)
+        _add(archive, "index.json", _index(manifest, reference))
+        _add(archive, manifest.path, manifest_bytes)
+        for blob in sorted(folder.glob("[0-9a-f]*")):
+            with blob.open("rb") as content:
+                archive.addfile(_info(_blob_path(blob.name), 0o644, size=blob.stat().st_size), content)
+
+
+def _index(manifest: _Blob, reference: str) -> bytes:
+    """The list of what is in an archive; containerd and others take the image's name from it."""
+    names = {"io.containerd.image.name": reference, "org.opencontainers.image.ref.name": reference}
+    target = {"architecture": architecture(), "os": "linux"}
+    entry = manifest.descriptor("manifest.v1+json") | {"annotations": names, "platform": target}
+    return _encode({"schemaVersion": 2, "mediaType": f"{_MEDIA}.index.v1+json", "manifests": [entry]})
 
 
 def _settings(image: Image) -> dict[str, object]:
@@ -163,10 +193,6 @@ def _info(path: str, mode: int, *, size: int = 0, kind: bytes = tarfile.REGTYPE)
     info = tarfile.TarInfo(path)  # owner 0:0 and time 0, unless told
     info.mode, info.size, info.type = mode, size, kind
     return info
-
-
-def _encode(document: object) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _digest(content: IO[bytes]) -> _Blob:

@@ -28,14 +28,19 @@ _LAYERS_KEPT = 200
 
 
 def operator_image() -> Path:
-    """The image of the operator as it is in the work tree, as an archive that containerd and Docker load.
+    """The image of the operator as it is in the work tree, as an OCI archive.
 
     Raises HarnessError where it can't be built.
     """
     sources = _sources()
     bases = images.archive(base_images.runtime()), images.archive(base_images.build())
     content = (part for name, data in sources.items() for part in (name, data))
-    key = cache.key(Path(__file__).read_bytes(), *(base.parent.name for base in bases), *content)
+    key = cache.key(
+        Path(__file__).read_bytes(),
+        Path(oci.__file__).read_bytes(),
+        *(base.parent.name for base in bases),
+        *content,
+    )
     file = "etcd-operator.tar"
     return (
         cache.entry("images", f"etcd-operator-{key}", lambda out: _make(sources, *bases, out / file)) / file
@@ -87,7 +92,9 @@ def _make(sources: Mapping[str, bytes], runtime: Path, build: Path, out: Path) -
             *("build", "--isolation", "chroot", "--layers", "--timestamp", "0", "--identity-label=false"),
             *("--force-rm", "--tag", REFERENCE, "--volume", f"{wheels}:{_WHEELS}:ro", *given, str(context)),
         )
-        _buildah("push", "--quiet", REFERENCE, f"docker-archive:{out}:{REFERENCE}")
+        made = context / "image"
+        _buildah("push", "--quiet", "--disable-compression", "--format", "oci", REFERENCE, f"dir:{made}")
+        oci.pack(made, REFERENCE, out)
         if len(_buildah("images", "--all", "--quiet").splitlines()) > _LAYERS_KEPT:
             _buildah("rmi", "--all", "--force")
     say(f"  {REFERENCE}: {out.stat().st_size / 2**20:.0f} MiB, of these the base {_mebibytes(runtime)} MiB")
