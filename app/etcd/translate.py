@@ -59,7 +59,7 @@ _NEVER_SENT: Final = (
     "connections to all backends failing",
     "no addresses",
 )
-_HANDSHAKE: Final = ("handshake", "certificate", "ssl", "tls")
+_HANDSHAKE: Final = ("handshake", "certificate", "verification check", "ssl", "tls")
 
 
 def translate(code: str, details: str, *, target: str) -> errors.EtcdError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.etcd.errors import EtcdError
 from app.etcd.identity import Identity, bootstrap
@@ -55,8 +55,10 @@ class LocalCluster:
     members: dict[str, Process] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)  # of members that are made from now on
 
-    def make(self, name: str) -> Process:
-        process = Process(name=name, version=self.version, folder=self.folder / name, settings=self.settings)
+    def make(self, name: str, **options: Any) -> Process:
+        """Make a member that does not run yet; ``options`` are those of Process."""
+        folder = self.folder / name
+        process = Process(name=name, version=self.version, folder=folder, settings=self.settings, **options)
         self.members[name] = process
         return process
 

@@ -61,6 +61,7 @@ class Process:
     server_name: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     extra: Sequence[str] = ()
+    wildcard: bool = False  # whether the metrics port listens on all addresses, as in a Pod
     _running: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -141,6 +142,11 @@ class Process:
             flags.CLIENT_PORT: self.client_port,
             flags.METRICS_PORT: self.metrics_port,
         }
+        if self.wildcard:
+            wild = f"--listen-metrics-urls=http://0.0.0.0:{flags.METRICS_PORT}"
+            given = tuple(
+                a.replace(str(flags.METRICS_PORT), str(self.metrics_port)) if a == wild else a for a in given
+            )
         return [_on_loopback(argument, ports) for argument in given]
 
     def _environment(self, cluster: Mapping[str, str], state: str, token: str) -> dict[str, str]:

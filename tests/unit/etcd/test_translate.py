@@ -66,13 +66,20 @@ def test_what_was_never_sent_has_a_known_outcome() -> None:
     )
     assert type(refused) is errors.Unreachable
     assert not refused.outcome_unknown
-    handshake = translate(
-        "UNAVAILABLE",
-        "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Ssl handshake failed",
-        target="t",
-    )
-    assert type(handshake) is errors.TLSFailure
-    assert not handshake.outcome_unknown
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Ssl handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED",
+        "Custom verification check failed with error: UNAUTHENTICATED: Hostname Verification Check failed.",
+    ],
+)
+def test_a_failed_handshake_says_so(reason: str) -> None:
+    details = f"failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: {reason}"
+    error = translate("UNAVAILABLE", details, target="t")
+    assert type(error) is errors.TLSFailure
+    assert not error.outcome_unknown
 
 
 @pytest.mark.parametrize(
