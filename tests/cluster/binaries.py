@@ -1,6 +1,6 @@
 """The programs of the test cluster, built once from pinned Go modules.
 
-Each folder below `binaries/` is a Go module whose `tool` directives name the programs and whose go.sum pins
+Each folder below `go/` is a Go module whose `tool` directives name the programs and whose go.sum pins
 all that goes into them. A build's result is kept in the cache by the hash of that folder and of the flags.
 """
 
@@ -16,7 +16,7 @@ from tests.cluster import cache
 from tests.cluster.errors import HarnessError
 from tests.cluster.progress import Step, step
 
-MODULES = Path(__file__).with_name("binaries")
+MODULES = Path(__file__).with_name("go")
 FLAGS = ("-trimpath", "-buildvcs=false")
 ASSETS = "KUBEBUILDER_ASSETS"  # the variable by which envtest and its users name such a folder
 
