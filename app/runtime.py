@@ -23,6 +23,7 @@ from app.build.common import Platform
 from app.config import Config, WebhookMode
 from app.controllers.cluster import ClusterController, Hands
 from app.errors import OperatorError
+from app.etcd.client import Dialer
 from app.etcd.pool import Pool
 from app.kube.api import Api
 from app.kube.backoff import Backoff
@@ -58,7 +59,10 @@ FLUSH_SECONDS = 3.0
 class Operator:
     """One replica."""
 
-    def __init__(self, config: Config, transport: Transport, *, metrics: Metrics) -> None:
+    def __init__(
+        self, config: Config, transport: Transport, *, metrics: Metrics, dialer: Dialer | None = None
+    ) -> None:
+        """Speak to the API server through ``transport``, and to etcd through ``dialer`` (else over gRPC)."""
         self._config = config
         self._metrics = metrics
         self._api = Api(transport)
@@ -89,7 +93,8 @@ class Operator:
             metrics=metrics,
         )
         self._recorder = Recorder(self._api, controller=CONTROLLER, instance=config.pod_name, metrics=metrics)
-        self._dialer = Pool()
+        self._pool = Pool()
+        self._dialer = dialer or self._pool
         # Connections are not kept: thousands of members are asked, each once in a few seconds.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=PROBES_AT_ONCE, force_close=True)
@@ -141,7 +146,7 @@ class Operator:
             await drain
             await _end(stopping)
             await _end(background)
-            await self._dialer.close()
+            await self._pool.close()
             await self._session.close()
             await self.health.stop()
         for task in (background, election):

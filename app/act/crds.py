@@ -72,7 +72,7 @@ async def _established(api: Api, name: str) -> None:
 
 
 def _is_established(crd: CustomObject) -> bool:
-    conditions = {one["type"]: one for one in crd.status.get("conditions", ())}
+    conditions = {one["type"]: one for one in crd.status.get("conditions") or ()}
     names = conditions.get("NamesAccepted", {})
     if names.get("status") == "False":
         raise NotEstablished(f"{crd.metadata.name}: {names.get('message', 'its names are taken')}")

@@ -74,12 +74,14 @@ class Observer:
         )
         conflicts, existing, fading = await self._obstacles(cluster) if record is None else ((), (), ())
         answers, listed = await self._ask(pods)
+        services = self._services(cluster)
         return Observed(
             cluster=cluster,
             status=status,
             pods=pods,
             volumes=volumes,
-            services=self._services(cluster),
+            services=frozenset(services),
+            drifted=frozenset(name for name, settled in services.items() if not settled),
             answers=answers,
             members=listed,
             absent=absent,
@@ -91,19 +93,15 @@ class Observer:
             fading=fading,
         )
 
-    def _services(self, cluster: ClusterRef) -> frozenset[str]:
-        wanted = {
-            names.peer_service(cluster.name): False,
-            names.client_service(cluster.name): True,
+    def _services(self, cluster: ClusterRef) -> dict[str, bool]:
+        """The Services of ours that exist, and whether each is as it would be written."""
+        wanted = {names.peer_service(cluster.name): False, names.client_service(cluster.name): True}
+        found = {name: self._caches.services.store.get(f"{cluster.namespace}/{name}") for name in wanted}
+        return {
+            name: service_is(live, service(cluster, name=name, client=wanted[name]))
+            for name, live in found.items()
+            if live is not None and _is_ours(live, cluster) and live.metadata.deletion_timestamp is None
         }
-        live = {name: self._caches.services.store.get(f"{cluster.namespace}/{name}") for name in wanted}
-        return frozenset(
-            name
-            for name, client in wanted.items()
-            if (found := live[name]) is not None
-            and _is_ours(found, cluster)
-            and service_is(found, service(cluster, name=name, client=client))
-        )
 
     async def _confirm(
         self, cluster: ClusterRef, status: ClusterStatus, pods: frozenset[str], volumes: frozenset[str]

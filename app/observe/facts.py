@@ -70,9 +70,5 @@ def volume_facts(claim: PersistentVolumeClaim) -> VolumeFacts:
 
 def service_is(live: Service, wanted: dict[str, Any]) -> bool:
     """Tell whether a Service of ours is as it would be written."""
-    meta = live.metadata
-    return (
-        meta.deletion_timestamp is None
-        and contains(meta.labels or {}, wanted["metadata"]["labels"])
-        and contains(live.spec, wanted["spec"])
-    )
+    labels = contains(live.metadata.labels or {}, wanted["metadata"]["labels"])
+    return labels and contains(live.spec, wanted["spec"])

@@ -78,5 +78,11 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
             if not known.items() <= volume.annotations.items():
                 marks.append(Annotate("PersistentVolumeClaim", name, volume.uid, known))
     service = names.client_service(observed.cluster.name)
-    clients = () if service in observed.services else (EnsureService(service, client=True),)
-    return tuple(marks), clients
+    return tuple(marks), ensure(observed, service, client=True)
+
+
+def ensure(observed: Observed, service: str, *, client: bool) -> tuple[Action, ...]:
+    """Ask for a Service that is missing, or that is not as it would be written."""
+    if service in observed.services - observed.drifted:
+        return ()
+    return (EnsureService(service, client=client),)

@@ -4,8 +4,8 @@ from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.etcd import identity
-from app.plan.actions import Action, CreateVolume, DeletePod, EnsureService
-from app.plan.latching import note, settle
+from app.plan.actions import Action, CreateVolume, DeletePod
+from app.plan.latching import ensure, note, settle
 from app.plan.observed import Observed
 from app.plan.starting import peer_urls, pod
 from app.plan.step import Event, Step, Trouble
@@ -32,10 +32,7 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
         return Step(journal)
     urls = peer_urls(observed.cluster, spec, record.members)
     persistent = spec.pod.persistent_volume_claim_spec is not None
-    foundation: list[Action] = []
-    service = names.peer_service(observed.cluster.name)
-    if service not in observed.services:
-        foundation.append(EnsureService(service, client=False))
+    foundation = [*ensure(observed, names.peer_service(observed.cluster.name), client=False)]
     pods: list[Action] = []
     troubles: list[Trouble] = []
     events: list[Event] = []

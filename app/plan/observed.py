@@ -96,10 +96,10 @@ class ListedMember:
 class Observed:
     """One look at a cluster.
 
-    ``services`` are those of ours whose live form is as we would write it. ``absent`` and ``absent_volumes``
-    name Pods and claims whose absence a live read confirmed. ``members`` is etcd's list as a member with a
-    quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member that
-    keeps ending is not made anew.
+    ``services`` are those of ours that exist, ``drifted`` those among them that are not as we would write
+    them. ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
+    ``members`` is etcd's list as a member with a quorum gave it, None when nobody could. ``waits`` says for
+    how many seconds more the Pod of a member that keeps ending is not made anew.
 
     What stands in the way of a new cluster, as ``kind/name``: ``conflicts`` have a name that we need and
     another controller, ``existing_data`` are volumes with data of a cluster of this name, ``fading`` are
@@ -111,6 +111,7 @@ class Observed:
     pods: Mapping[str, PodFacts] = field(default_factory=lambda: _NOTHING)
     volumes: Mapping[str, VolumeFacts] = field(default_factory=lambda: _NOTHING)
     services: frozenset[str] = frozenset()
+    drifted: frozenset[str] = frozenset()
     answers: Mapping[str, Answer] = field(default_factory=lambda: _NOTHING)
     members: tuple[ListedMember, ...] | None = None
     absent: frozenset[str] = frozenset()

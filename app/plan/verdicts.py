@@ -9,6 +9,7 @@ kubelet's, False only on evidence, and Unknown when there is none, since the ope
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import ConditionType
 from app.plan.observed import Answer, Observed
@@ -81,6 +82,8 @@ def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health
 
 def _serves(observed: Observed, health: Health, count: str) -> tuple[bool | None, str, str]:
     if len(health.ready) >= health.quorum:
+        if names.client_service(observed.cluster.name) not in observed.services:
+            return False, "ServiceMissing", "a quorum serves; the Service for clients is being made"
         return True, "QuorumServes", count
     if len(health.serving) >= health.quorum:
         return False, "MembersStarting", f"a quorum serves, but clients are not sent to it yet: {count}"
