@@ -119,7 +119,7 @@ def _boolean(text: str) -> bool:
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if ":" not in text or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not host:port, such as 0.0.0.0:8080")
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104 - the Pod's own address, as it was
 

@@ -1,0 +1,32 @@
+"""Services and claims."""
+
+from app.build.service import service
+from app.build.volume import claim
+from app.plan.observed import ClusterRef
+
+CLUSTER = ClusterRef(name="c", namespace="ns", uid="uid-1", generation=1)
+
+
+def test_X24_the_peer_service_publishes_members_that_are_not_ready() -> None:
+    spec = service(CLUSTER, name="c", client=False)["spec"]
+
+    assert spec["clusterIP"] == "None"
+    assert spec["publishNotReadyAddresses"] is True
+    assert [(port["name"], port["port"]) for port in spec["ports"]] == [("client", 2379), ("peer", 2380)]
+
+
+def test_the_client_service_sends_to_ready_members_only() -> None:
+    made = service(CLUSTER, name="c-client", client=True)
+
+    assert "publishNotReadyAddresses" not in made["spec"]
+    assert [(port["name"], port["port"]) for port in made["spec"]["ports"]] == [("client", 2379)]
+    assert made["spec"]["selector"] == {"app": "etcd", "etcd_cluster": "c"}
+
+
+def test_X39_a_claim_is_for_one_pod_unless_the_user_says_otherwise() -> None:
+    wanted = {"resources": {"requests": {"storage": "1Gi"}}}
+
+    assert claim(CLUSTER, member="m", spec=wanted)["spec"]["accessModes"] == ["ReadWriteOncePod"]
+    own = claim(CLUSTER, member="m", spec={**wanted, "accessModes": ["ReadWriteOnce"]})
+    assert own["spec"]["accessModes"] == ["ReadWriteOnce"]
+    assert own["metadata"]["labels"]["etcd_node"] == "m"
