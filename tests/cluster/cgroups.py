@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from tests.cluster.errors import HarnessError
+from tests.cluster.processes import Process
 from tests.cluster.waiting import wait_until
 
 _OWNER = "trusted.etcd-operator-test"
@@ -117,17 +118,18 @@ class Group:
             HarnessError: something still lives after `timeout` seconds (it hangs in the kernel).
 
         """
+        doomed: set[Process] = set()
 
         def gone() -> bool:
-            left = self.processes()
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            return not left
+            left = {process for pid in self.processes() if (process := Process.of(pid))}
+            for process in left:
+                process.signal(signal.SIGKILL)
+            # One that ends leaves its group a moment before it has ended.
+            doomed.update(left)
+            return not any(process.alive for process in doomed)
 
-        wait_until(
-            gone, timeout=timeout, what=f"the end of all processes in the cgroup {self.path}", every=0.02
-        )
+        what = f"the end of all processes in the cgroup {self.path}"
+        wait_until(gone, timeout=timeout, what=what, every=0.02)
 
     def remove(self) -> None:
         """Remove the group and those below, which must be without processes."""

@@ -1,7 +1,7 @@
 """The host's limits that several clusters beside each other run into, raised while there are any.
 
-The kernel counts inotify instances per user, over all namespaces; each node has about ten, and 128 is the usual
-limit. What the limit was is kept by the kernel too: on the root of the cgroup tree, until it is put back.
+The kernel counts inotify instances per user, over all namespaces; each node has about ten, and 128 is the
+usual limit. What it was is kept by the kernel too: on the root of the cgroup tree, until it is put back.
 """
 
 import contextlib
