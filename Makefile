@@ -59,3 +59,10 @@ demo: venv ## A Kubernetes cluster with the operator and an etcd cluster (CONTEX
 .PHONY: demo-down
 demo-down: venv ## Remove what `make demo` made
 	@$(BIN)/python -m tests.cluster.demo down --context "$(CONTEXT)"
+
+# Names of benchmarks; all of them without.
+ONLY ?=
+
+.PHONY: bench
+bench: venv ## Benchmarks: a table, and build/bench.json (ONLY=name… runs some)
+	$(BIN)/python -m bench $(ONLY)

@@ -1,5 +1,7 @@
 """Fixtures for all tests."""
 
+import asyncio
+
 from tests.cluster.fixtures import (
     cluster,
     control_plane,
@@ -9,3 +11,8 @@ from tests.cluster.fixtures import (
 )
 
 __all__ = ["cluster", "control_plane", "namespace", "operator_reference", "pytest_collection_finish"]
+
+# looptime asks for the current loop in tests without one as well, and asyncio would make one that nobody
+# closes: the first test that gets a loop would fail with the warning about it. Having been told that there is
+# none, asyncio makes none.
+asyncio.set_event_loop(None)

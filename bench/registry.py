@@ -1,0 +1,22 @@
+"""All benchmarks, in the order in which they run."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from bench import bootstrap, idle_memory
+from bench.result import Result
+from bench.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """`run` measures and returns results; what it raises is a failure to measure, not a missed goal."""
+
+    about: str
+    run: Callable[[Stage], Iterable[Result]]
+
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "bootstrap": Benchmark("a custom resource applied, until its cluster is Available", bootstrap.run),
+    "idle-memory": Benchmark("the memory of an operator with nothing to do", idle_memory.run),
+}
