@@ -118,7 +118,7 @@ class Client(Protocol):
         ...
 
     async def downgrade(self, action: DowngradeAction, version: str = "", *, deadline: float) -> str:
-        """Validate, enable or cancel a downgrade to ``version`` ("3.5"); returns the cluster version."""
+        """Validate, enable or cancel a downgrade to a minor ("3.5"); returns the cluster version."""
         ...
 
     def snapshot(self, *, deadline: float) -> AsyncIterator[SnapshotChunk]:

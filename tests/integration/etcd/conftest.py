@@ -36,6 +36,15 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
+def clusters(tmp_path: Path, dialer: Dialer) -> Iterator[list[LocalCluster]]:
+    """One of each version, for what is a long wait: they wait at the same time."""
+    clusters = [LocalCluster(version, tmp_path / version, dialer) for version in VERSIONS]
+    yield clusters
+    for cluster in clusters:
+        cluster.close()
+
+
+@pytest.fixture
 def cluster(version: str, tmp_path: Path, dialer: Dialer) -> Iterator[LocalCluster]:
     cluster = LocalCluster(version, tmp_path, dialer)
     yield cluster

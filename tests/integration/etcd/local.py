@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from app.etcd.identity import Identity, bootstrap
 from tests.integration.etcd.processes import Process
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
     from pathlib import Path
 
     from app.etcd.client import Client, Dialer
@@ -43,6 +44,23 @@ async def eventually(
                     last = error
                 await asyncio.sleep(0.05)
     raise AssertionError(f"not within {within} s; the last was {last!r}")
+
+
+async def on_each(
+    clusters: Iterable[LocalCluster], body: Callable[[LocalCluster], Coroutine[Any, Any, None]]
+) -> None:
+    """Run a test's body on several clusters at once; a failure says on which."""
+
+    async def one(cluster: LocalCluster) -> None:
+        try:
+            await body(cluster)
+        except BaseException as error:
+            error.add_note(f"on etcd {cluster.version}")
+            raise
+
+    async with asyncio.TaskGroup() as group:
+        for cluster in clusters:
+            group.create_task(one(cluster))
 
 
 @dataclass
@@ -107,4 +125,4 @@ class LocalCluster:
 
     def close(self) -> None:
         for process in self.members.values():
-            process.stop()
+            process.stop(signal.SIGKILL)

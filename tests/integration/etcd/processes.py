@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 from app.etcd import flags
 from app.etcd.endpoint import TLS, Endpoint
+from app.etcd.version import parse
 from tests.cluster import binaries, packages
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ class Process:
             peer_tls=self.peer_tls,
             client_tls=self.client_tls,
         )
+        if parse(self.version) >= (3, 5):
+            given += ("--unsafe-no-fsync",)  # a test survives no power loss
         ports = {
             flags.PEER_PORT: self.peer_port,
             flags.CLIENT_PORT: self.client_port,

@@ -22,10 +22,12 @@ from app.etcd.errors import (
 from app.etcd.model import AlarmType
 from app.etcd.probe import MetricsPort, PeerPort
 from app.etcd.version import parse
-from tests.integration.etcd.local import DEADLINE, PATIENCE, TOKEN, LocalCluster, eventually
+from tests.integration.etcd.local import DEADLINE, PATIENCE, TOKEN, LocalCluster, eventually, on_each
 from tests.integration.etcd.processes import LOOPBACK, free_ports
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     import aiohttp
 
     from app.etcd.client import Client, Dialer
@@ -36,80 +38,91 @@ SHORT = 1.0  # seconds for a call that is expected to hang
 
 
 async def test_without_a_quorum_every_call_ends_at_its_deadline(
-    cluster: LocalCluster, session: aiohttp.ClientSession
+    clusters: list[LocalCluster], session: aiohttp.ClientSession
 ) -> None:
-    ids = await cluster.found(3)
-    for name in ("m1", "m2"):
-        cluster.members[name].stop(signal.SIGKILL)
-    await eventually(lambda: cluster.status("m0"), lambda status: status.leader == 0)
-    async with cluster.client("m0") as client:
-        await client.expect(cluster_id=ids.cluster_id, member_id=ids.member_ids["m0"], deadline=DEADLINE)
-        for call in (
-            partial(client.member_list),
-            partial(client.member_remove, ids.member_ids["m1"]),
-            partial(client.get, b"k"),
-            partial(client.put, b"k", b"v"),
-        ):
-            before = time.monotonic()
-            with pytest.raises(DeadlineExceeded) as caught:
-                await call(deadline=SHORT)
-            assert caught.value.outcome_unknown
-            assert time.monotonic() - before < SHORT + 1
-        assert len((await client.member_list(linearizable=False, deadline=DEADLINE)).members) == 3
-        assert (await client.get(b"k", serializable=True, deadline=DEADLINE)).value is None
+    async def body(cluster: LocalCluster) -> None:
+        ids = await cluster.found(3)
+        for name in ("m1", "m2"):
+            cluster.members[name].stop(signal.SIGKILL)
+        await eventually(lambda: cluster.status("m0"), lambda status: status.leader == 0)
+        async with cluster.client("m0") as client:
+            await client.expect(cluster_id=ids.cluster_id, member_id=ids.member_ids["m0"], deadline=DEADLINE)
+            calls: list[Callable[..., Awaitable[object]]] = [
+                client.member_list,
+                partial(client.member_remove, ids.member_ids["m1"]),
+                partial(client.get, b"k"),
+                partial(client.put, b"k", b"v"),
+            ]
+            await asyncio.gather(*(_hangs(call) for call in calls))
+            stale = await client.member_list(linearizable=False, deadline=DEADLINE)
+            assert len(stale.members) == 3
+            assert (await client.get(b"k", serializable=True, deadline=DEADLINE)).value is None
+        process = cluster.members["m0"]
+        peers = PeerPort(session, LOOPBACK, port=process.peer_port)
+        assert (await peers.version(deadline=DEADLINE)).server == cluster.version
+        listed = await peers.members(deadline=DEADLINE)
+        assert listed.cluster_id == ids.cluster_id
+        assert {member.name: member.id for member in listed.members} == ids.member_ids
+        metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
+        assert not (await metrics.health(deadline=PATIENCE)).ok
 
-    process = cluster.members["m0"]
-    peers = PeerPort(session, LOOPBACK, port=process.peer_port)
-    assert (await peers.version(deadline=DEADLINE)).server == cluster.version
-    listed = await peers.members(deadline=DEADLINE)
-    assert listed.cluster_id == ids.cluster_id
-    assert {member.name: member.id for member in listed.members} == ids.member_ids
-    assert not (await MetricsPort(session, LOOPBACK, port=process.metrics_port).health(deadline=PATIENCE)).ok
+    await on_each(clusters, body)
 
 
-async def test_the_client_port_is_silent_until_the_member_has_joined_and_the_metrics_port_is_not(
-    cluster: LocalCluster, session: aiohttp.ClientSession
+async def _hangs(call: Callable[..., Awaitable[object]]) -> None:
+    before = time.monotonic()
+    with pytest.raises(DeadlineExceeded) as caught:
+        await call(deadline=SHORT)
+    assert caught.value.outcome_unknown
+    assert time.monotonic() - before < SHORT + 2
+
+
+async def test_before_it_has_joined_only_the_metrics_port_of_a_member_answers(
+    clusters: list[LocalCluster], session: aiohttp.ClientSession
 ) -> None:
-    for name in ("m0", "m1", "m2"):
-        cluster.make(name)
-    urls = {name: process.peer_url for name, process in cluster.members.items()}
-    process = cluster.members["m0"].start(cluster=urls, token=TOKEN)
-    metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
-    alive = await eventually(lambda: metrics.livez(deadline=DEADLINE))
-    has_livez = parse(cluster.version) >= (3, 4, 29)
-    assert alive.status == (200 if has_livez else 404)
-    ready, healthy = await asyncio.gather(
-        metrics.readyz(deadline=PATIENCE), metrics.health(deadline=PATIENCE)
-    )
-    assert ready.status == (503 if has_livez else 404)
-    assert healthy.status == 503
-    async with cluster.client("m0") as client:
-        with pytest.raises(DeadlineExceeded):
-            await client.status(deadline=SHORT)
-    cluster.members["m1"].start(cluster=urls, token=TOKEN)
-    await cluster.serving("m0")
-    health = await eventually(lambda: metrics.health(deadline=DEADLINE), lambda answer: answer.ok)
-    assert "true" in health.text
-    names = {"etcd_server_has_leader", "etcd_server_is_leader", "etcd_server_health_success"}
-    found = await metrics.metrics(names, deadline=DEADLINE)
-    assert found["etcd_server_has_leader"] == 1
-    assert set(found) <= names
+    async def body(cluster: LocalCluster) -> None:
+        for name in ("m0", "m1", "m2"):
+            cluster.make(name)
+        urls = {name: process.peer_url for name, process in cluster.members.items()}
+        process = cluster.members["m0"].start(cluster=urls, token=TOKEN)
+        metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
+        alive = await eventually(lambda: metrics.livez(deadline=DEADLINE))
+        has_livez = parse(cluster.version) >= (3, 4, 29)
+        assert alive.status == (200 if has_livez else 404)
+        async with cluster.client("m0") as client:
+            ready, healthy, _ = await asyncio.gather(
+                metrics.readyz(deadline=PATIENCE), metrics.health(deadline=PATIENCE), _hangs(client.status)
+            )
+        assert ready.status == (503 if has_livez else 404)
+        assert healthy.status == 503
+        cluster.members["m1"].start(cluster=urls, token=TOKEN)
+        await cluster.serving("m0")
+        await eventually(lambda: metrics.health(deadline=DEADLINE), lambda answer: answer.ok)
+        names = {"etcd_server_has_leader", "etcd_server_is_leader", "etcd_server_health_success"}
+        found = await metrics.metrics(names, deadline=DEADLINE)
+        assert found["etcd_server_has_leader"] == 1
+        assert set(found) <= names
+
+    await on_each(clusters, body)
 
 
-async def test_x18_a_dead_member_is_removed_before_another_is_added(cluster: LocalCluster) -> None:
-    ids = await cluster.found(3)
-    async with cluster.confirmed("m0") as client:
-        with pytest.raises(Unhealthy):  # not connected for five seconds yet
-            await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
-    await eventually(lambda: _add_and_remove(cluster))
-    cluster.members["m2"].stop(signal.SIGKILL)
-    await cluster.serving("m0")
-    async with cluster.confirmed("m0") as client:
-        with pytest.raises(Unhealthy):
-            await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
-        await eventually(lambda: client.member_remove(ids.member_ids["m2"], deadline=DEADLINE))
-        added = await eventually(lambda: client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE))
-        assert added.member.is_learner
+async def test_x18_a_dead_member_is_removed_before_another_is_added(clusters: list[LocalCluster]) -> None:
+    async def body(cluster: LocalCluster) -> None:
+        ids = await cluster.found(3)
+        async with cluster.confirmed("m0") as client:
+            with pytest.raises(Unhealthy):  # not connected for five seconds yet
+                await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
+        await eventually(lambda: _add_and_remove(cluster))
+        cluster.members["m2"].stop(signal.SIGKILL)
+        await cluster.serving("m0")
+        async with cluster.confirmed("m0") as client:
+            with pytest.raises(Unhealthy):
+                await client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE)
+            await eventually(lambda: client.member_remove(ids.member_ids["m2"], deadline=DEADLINE))
+            added = await eventually(lambda: client.member_add(["http://127.0.0.1:1"], deadline=DEADLINE))
+            assert added.member.is_learner
+
+    await on_each(clusters, body)
 
 
 async def _add_and_remove(cluster: LocalCluster) -> None:
