@@ -14,10 +14,11 @@ from tests.cluster.progress import say
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it worked, 1 with a message if not, 130 when interrupted."""
-    options = _parser().parse_args(arguments)
+    ours, theirs = _split(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(ours)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        _run(options)
+        _run(options, theirs)
     except HarnessError as error:
         say(str(error))
         return 1
@@ -46,13 +47,26 @@ def _parser() -> argparse.ArgumentParser:
     command("down", "Take a cluster down; nothing of it is left.")
     load = command("load-image", "Load OCI archives on each node.")
     load.add_argument("archive", type=Path, nargs="+")
-    kubectl = command("kubectl", "Run kubectl as the cluster's administrator.")
-    kubectl.add_argument("arguments", nargs=argparse.REMAINDER)
+    command("kubectl", "Run kubectl as the cluster's administrator, with all that follows the name.")
     commands.add_parser("list", help="List the clusters.", description="List the clusters.")
     return parser
 
 
-def _run(options: argparse.Namespace) -> None:
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments, and those that are kubectl's, which look like options of ours as often as not."""
+    if arguments[:1] != ["kubectl"]:
+        return arguments, []
+    match arguments[1:]:
+        case ["--name", _, *rest]:
+            pass
+        case [first, *rest] if first.startswith("--name=") or first in {"--help", "-h"}:
+            pass
+        case rest:
+            pass
+    return arguments[: len(arguments) - len(rest)], rest
+
+
+def _run(options: argparse.Namespace, arguments: list[str]) -> None:
     match options.command:
         case "up":
             print(Cluster(options.name).up(options.nodes, images=options.image).kubeconfig)
@@ -62,7 +76,7 @@ def _run(options: argparse.Namespace) -> None:
             for archive in options.archive:
                 Cluster(options.name).load_image(archive)
         case "kubectl":
-            Cluster(options.name).exec_kubectl(*options.arguments)
+            Cluster(options.name).exec_kubectl(*arguments)
         case "list":
             for name in state.names():
                 print(Cluster(name).describe())

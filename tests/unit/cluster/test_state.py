@@ -1,0 +1,100 @@
+import multiprocessing
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import state
+from tests.cluster.errors import HarnessError
+from tests.cluster.processes import Process
+
+
+@pytest.fixture(autouse=True)
+def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "clusters"
+    monkeypatch.setenv(state.LOCATION, str(place))
+    return place
+
+
+def _write(name: str, content: str) -> None:
+    folder = state.State(name).folder
+    folder.mkdir(parents=True)
+    (folder / "cluster.json").write_text(content)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "ä"])
+def test_a_name_that_is_no_folder(name: str) -> None:
+    with pytest.raises(HarnessError, match="can't be a cluster's name"):
+        state.State(name)
+
+
+def test_where_clusters_are(clusters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert state.root() == clusters
+    monkeypatch.delenv(state.LOCATION)
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert state.root() == Path("/state/etcd-operator/clusters")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert state.root() == Path("/home/me/.local/state/etcd-operator/clusters")
+
+
+def test_names() -> None:
+    assert state.names() == []
+    _write("b", "{}")
+    _write("a", "{}")
+    assert state.names() == ["a", "b"]
+
+
+def test_a_record() -> None:
+    _write("a", '{"number": 3, "nodes": 2, "owner": {"pid": 7, "started": 99}}')
+    assert state.State("a").read() == state.Record(number=3, nodes=2, owner=Process(pid=7, started=99))
+
+
+@pytest.mark.parametrize("content", ["", '{"number": 3, "no', '{"number": "three"}'])
+def test_a_record_that_was_not_written_to_its_end(content: str) -> None:
+    _write("a", content)
+    assert state.State("a").read() is None
+
+
+def test_an_owner_that_ended() -> None:
+    mine = Process.of(os.getpid())
+    assert mine
+    assert mine.alive
+    with subprocess.Popen(["sleep", "infinity"]) as sleeping:
+        other = Process.of(sleeping.pid)
+        assert other
+        assert other.alive
+        sleeping.kill()
+    assert not other.alive
+    assert not Process(pid=mine.pid, started=mine.started - 1).alive, "another one had its number before"
+
+
+def _hold(
+    name: str, inside: "multiprocessing.synchronize.Event", leave: "multiprocessing.synchronize.Event"
+) -> None:
+    with state.State(name).locked():
+        inside.set()
+        leave.wait(30)
+        state.State(name).folder.rmdir()
+
+
+def test_a_lock_on_a_folder_that_is_removed_meanwhile() -> None:
+    """Who waited for it finds a new one, and holds that."""
+    context = multiprocessing.get_context("spawn")
+    inside, leave = context.Event(), context.Event()
+    holder = context.Process(target=_hold, args=("a", inside, leave))
+    holder.start()
+    assert inside.wait(30)
+    before = state.State("a").folder.stat().st_ino
+    waiter = context.Process(target=_look, args=("a", before))
+    waiter.start()
+    leave.set()
+    holder.join(30)
+    waiter.join(30)
+    assert waiter.exitcode == 0
+
+
+def _look(name: str, before: int) -> None:
+    with state.State(name).locked():
+        assert state.State(name).folder.is_dir()
