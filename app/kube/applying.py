@@ -31,15 +31,19 @@ def contains(live: object, wanted: object) -> bool:
     """Tell whether ``live`` has every field of ``wanted``, with the same value.
 
     A list whose items have a name or a uid may have more items than wanted: an apply leaves those of others
-    alone. Any other list has to be equal, item by item. What is wanted as null must be absent.
+    alone. Any other list has to be equal, item by item. What is wanted as null must be absent; and what is
+    wanted as false, 0 or empty may be, since the API server leaves such fields out.
     """
+    if live is None:
+        return not wanted
     match wanted:
         case Mapping():
             return isinstance(live, Mapping) and all(
                 contains(live.get(key), value) for key, value in wanted.items()
             )
         case Sequence() if not isinstance(wanted, str):
-            return isinstance(live, Sequence) and _contains_list(live, wanted)
+            is_list = isinstance(live, Sequence) and not isinstance(live, str)
+            return is_list and _contains_list(live, wanted)
         case _:
             # True == 1 in Python, not in JSON.
             return live == wanted and isinstance(live, bool) is isinstance(wanted, bool)
@@ -79,7 +83,8 @@ async def apply(
 
     ``live`` is the object as it is, from a cache or read just now, None where there is none. The annotation
     ``marker`` gets the body's digest. Raises ``NotOurs`` where ``live`` isn't controlled by the object with
-    ``owner_uid``; ``Conflict`` or ``Invalid`` where another object has the name by now, or one exists after all.
+    ``owner_uid``; ``Conflict`` or ``Invalid`` where another object has the name by now, or one exists
+    after all.
     """
     meta = dict(body["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), marker: digest(body)}

@@ -131,8 +131,9 @@ class Informer(Generic[T]):
 
     async def run(self) -> NoReturn:
         """Follow the resource until cancelled. Failures of the API server don't end it."""
+        loop = asyncio.get_running_loop()
         while True:
-            began = time.monotonic()
+            began = loop.time()
             try:
                 await self._once()
                 cause = "end"
@@ -143,7 +144,7 @@ class Informer(Generic[T]):
             except KubeError as failed:
                 cause, error = type(failed).__name__, failed
             self._metrics.watch_restarts.labels(self.resource.plural, cause).inc()
-            await self._pause(error, lived=time.monotonic() - began)
+            await self._pause(error, lived=loop.time() - began)
 
     async def _pause(self, error: KubeError | None, *, lived: float) -> None:
         if lived >= HEALTHY_SECONDS:

@@ -119,7 +119,7 @@ class Elector:
 
     def remaining(self) -> float:
         """For how many seconds writes are still safe; 0 or less when not leading."""
-        if not self._leading:
+        if not self._leading or not self._holds():
             return 0.0
         return self._renewed_at + self._timing.lease_duration - MARGIN_SECONDS - self._clock()
 
@@ -155,7 +155,8 @@ class Elector:
                 # Not free after all, or the API server can't be reached.
                 wait = self._timing.retry_period
             with suppress(TimeoutError):
-                async with asyncio.timeout(wait):
+                # Not less than a moment: the loop's clock and the one counted on differ by a bit.
+                async with asyncio.timeout(max(wait, 0.01)):
                     await self._news.wait()
         self._leading = True
         self._gauge.set(1)
@@ -203,14 +204,28 @@ class Elector:
     async def _renew(self) -> None:
         """Renew for as long as that succeeds; return when the Lease is lost."""
         while True:
-            await asyncio.sleep(self._timing.retry_period)
-            while not await self._try(self._extend):
-                if self._held_by_other() or self._overdue() <= 0:
+            await self._until_doubtful(self._timing.retry_period)
+            while not self._held_by_other() and not await self._try(self._extend):
+                left = self._overdue()
+                if left <= 0:
                     return
-                await asyncio.sleep(min(self._timing.retry_period, max(self._overdue(), 0)))
+                await asyncio.sleep(min(self._timing.retry_period, left))
+            if self._held_by_other():
+                return
+
+    async def _until_doubtful(self, seconds: float) -> None:
+        """Wait, but not once the watch shows that the Lease is gone, or somebody else's."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._holds():
+                    self._news.clear()
+                    await self._news.wait()
 
     def _overdue(self) -> float:
         return self._renewed_at + self._timing.renew_deadline - self._clock()
+
+    def _holds(self) -> bool:
+        return self._seen is not None and self.holder == self._identity
 
     def _held_by_other(self) -> bool:
         return self._seen is not None and self.holder != self._identity
