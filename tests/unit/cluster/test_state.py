@@ -1,6 +1,7 @@
-import multiprocessing
 import os
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -70,31 +71,24 @@ def test_an_owner_that_ended() -> None:
     assert not Process(pid=mine.pid, started=mine.started - 1).alive, "another one had its number before"
 
 
-def _hold(
-    name: str, inside: "multiprocessing.synchronize.Event", leave: "multiprocessing.synchronize.Event"
-) -> None:
-    with state.State(name).locked():
-        inside.set()
-        leave.wait(30)
-        state.State(name).folder.rmdir()
+_HOLD_THEN_REMOVE = """
+import sys
+from tests.cluster.state import State
+with State("a").locked():
+    print("holding", flush=True)
+    sys.stdin.read()
+    State("a").folder.rmdir()
+"""
 
 
-def test_a_lock_on_a_folder_that_is_removed_meanwhile() -> None:
-    """Who waited for it finds a new one, and holds that."""
-    context = multiprocessing.get_context("spawn")
-    inside, leave = context.Event(), context.Event()
-    holder = context.Process(target=_hold, args=("a", inside, leave))
-    holder.start()
-    assert inside.wait(30)
-    before = state.State("a").folder.stat().st_ino
-    waiter = context.Process(target=_look, args=("a", before))
-    waiter.start()
-    leave.set()
-    holder.join(30)
-    waiter.join(30)
-    assert waiter.exitcode == 0
-
-
-def _look(name: str, before: int) -> None:
-    with state.State(name).locked():
-        assert state.State(name).folder.is_dir()
+def test_who_waits_for_a_folder_that_is_removed_gets_a_new_one() -> None:
+    command = [sys.executable, "-c", _HOLD_THEN_REMOVE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"holding\n"
+        before = state.State("a").folder.stat()
+        releasing = threading.Thread(target=holder.communicate)
+        releasing.start()
+        with state.State("a").locked():
+            releasing.join()
+            assert not os.path.samestat(before, state.State("a").folder.stat())
