@@ -42,8 +42,7 @@ def contains(live: object, wanted: object) -> bool:
                 contains(live.get(key), value) for key, value in wanted.items()
             )
         case Sequence() if not isinstance(wanted, str):
-            is_list = isinstance(live, Sequence) and not isinstance(live, str)
-            return is_list and _contains_list(live, wanted)
+            return isinstance(live, list | tuple) and _contains_list(live, wanted)
         case _:
             # True == 1 in Python, not in JSON.
             return live == wanted and isinstance(live, bool) is isinstance(wanted, bool)

@@ -67,7 +67,7 @@ class Kubeconfig:
         """Return the token the kubeconfig gives, read anew each minute if it gives one at all."""
         if self._token is not None and (renew or self._clock() - self._read_at >= REFRESH_SECONDS):
             async with self._lock:
-                self._token = (await _read(self._path)).api_key.get("BearerToken")
+                self._token = _authorization(await _read(self._path))
                 self._read_at = self._clock()
         return self._token
 
@@ -82,15 +82,21 @@ async def _read(path: str) -> Any:
         await _kubeconfig.load_kube_config(
             config_file=path, client_configuration=configuration, persist_config=False
         )
-    except (OSError, ValueError, _kubeconfig.ConfigException) as error:
+    except Exception as error:  # a bad file makes the library raise whatever it stumbles over
         raise KubeError(f"The kubeconfig {path} can't be used: {error}") from error
     return configuration
+
+
+def _authorization(configuration: Any) -> str | None:
+    """Return the header the kubeconfig's user asks for; a token read from a file ends with a line break."""
+    value: str | None = configuration.api_key.get("BearerToken")
+    return value.strip() if value else None
 
 
 async def from_kubeconfig(path: str) -> tuple[Any, Credentials]:
     """Return the connection's configuration and its credentials. Raises ``KubeError`` for a bad file."""
     configuration = await _read(path)
-    return configuration, Kubeconfig(path, configuration.api_key.get("BearerToken"))
+    return configuration, Kubeconfig(path, _authorization(configuration))
 
 
 def from_service_account() -> tuple[Any, Credentials]:
