@@ -19,6 +19,7 @@ import aiohttp
 
 from app.act.cluster import Actor
 from app.act.crds import install
+from app.act.membership import Membership
 from app.build.common import Platform
 from app.config import Config, WebhookMode
 from app.controllers.cluster import ClusterController, Hands
@@ -32,7 +33,7 @@ from app.kube.client import connect
 from app.kube.errors import KubeError
 from app.kube.events import Recorder
 from app.kube.lease import Elector, Timing, identity
-from app.kube.queue import LOW, WorkQueue
+from app.kube.queue import WorkQueue
 from app.kube.transport import Transport
 from app.kube.workers import Workers
 from app.observe.caches import make_caches
@@ -100,31 +101,37 @@ class Operator:
             connector=aiohttp.TCPConnector(limit=PROBES_AT_ONCE, force_close=True)
         )
         self._queue = WorkQueue(QUEUE, metrics=metrics)
-        self._workers = self._make_workers()
+        self._barrier = Barrier()
+        self._controller = self._make_controller()
+        self._controller.subscribe()
+        self._workers = Workers(
+            self._queue,
+            self._controller.reconcile,
+            controller=QUEUE,
+            number=config.workers,
+            metrics=metrics,
+            barrier=self._barrier,
+        )
 
-    def _make_workers(self) -> Workers:
+    def _make_controller(self) -> ClusterController:
         fenced = self._api.fenced(self.elector.remaining)
-        barrier = Barrier()
-        controller = ClusterController(
+        return ClusterController(
             self._caches,
             self._queue,
             Hands(
                 observer=Observer(self._api, self._caches, self._dialer),
                 pulse=Pulse(self._session),
-                actor=Actor(fenced, self._caches, barrier, Platform(self._config.default_run_as_user)),
+                actor=Actor(
+                    fenced,
+                    self._caches,
+                    self._barrier,
+                    Platform(self._config.default_run_as_user),
+                    Membership(self._dialer, self.elector.remaining),
+                ),
                 recorder=self._recorder,
             ),
             scope=self._config.scope,
             metrics=self._metrics,
-        )
-        controller.subscribe()
-        return Workers(
-            self._queue,
-            controller.reconcile,
-            controller=QUEUE,
-            number=self._config.workers,
-            metrics=self._metrics,
-            barrier=barrier,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -191,8 +198,7 @@ class Operator:
             await self._install()
         for informer in self._caches.all:
             await informer.synced.wait()
-        for key in self._caches.clusters.store:
-            self._queue.add(key, priority=LOW)
+        self._controller.lead()
         log.info("Reconciles", clusters=len(self._caches.clusters.store))
         try:
             async with asyncio.TaskGroup() as group:

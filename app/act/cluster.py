@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from app.act.membership import Membership
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
 from app.build.common import Platform
@@ -24,7 +25,19 @@ from app.kube.objects import CustomObject, Object
 from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
 from app.observe.caches import ETCD_CLUSTERS, Caches
 from app.ops.logging import get_logger
-from app.plan.actions import Action, Annotate, CreatePod, CreateVolume, DeletePod, EnsureService
+from app.plan.actions import (
+    Action,
+    AddMember,
+    Annotate,
+    CreatePod,
+    CreateVolume,
+    DeletePod,
+    DeleteVolume,
+    EnsureService,
+    MoveLeader,
+    PromoteMember,
+    RemoveMember,
+)
 from app.plan.observed import ClusterRef
 
 log = get_logger(__name__)
@@ -37,8 +50,11 @@ APPLIED_ANNOTATION = "etcd.database.coreos.com/applied"
 class Actor:
     """Writes to the API server on behalf of one leader."""
 
-    def __init__(self, api: Api, caches: Caches, barrier: Barrier, platform: Platform) -> None:
-        """Act through ``api``, which is fenced."""
+    def __init__(
+        self, api: Api, caches: Caches, barrier: Barrier, platform: Platform, membership: Membership
+    ) -> None:
+        """Act through ``api`` and ``membership``, which are both fenced."""
+        self._membership = membership
         self._api = api
         self._caches = caches
         self._barrier = barrier
@@ -86,7 +102,11 @@ class Actor:
             case Annotate():
                 await self._annotate(cluster, action)
             case DeletePod():
-                await self._delete(cluster, action)
+                await self._delete(cluster, action, PODS, self._caches.pods)
+            case DeleteVolume():
+                await self._delete(cluster, action, PERSISTENT_VOLUME_CLAIMS, self._caches.volumes)
+            case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
+                await self._membership.send(action)
 
     async def _create(
         self, cluster: ClusterRef, resource: Resource[Any], cache: Informer[Any], body: JsonObject
@@ -132,23 +152,28 @@ class Actor:
             return
         self._barrier.wrote(_key(cluster), cache, changed)
 
-    async def _delete(self, cluster: ClusterRef, action: DeletePod) -> None:
-        key = f"{cluster.namespace}/{action.name}"
-        known = self._caches.pods.store.get(key)
+    async def _delete(
+        self,
+        cluster: ClusterRef,
+        action: DeletePod | DeleteVolume,
+        resource: Resource[Any],
+        cache: Informer[Any],
+    ) -> None:
+        known = cache.store.get(f"{cluster.namespace}/{action.name}")
         try:
             await self._api.delete(
-                PODS,
+                resource,
                 cluster.namespace,
                 action.name,
                 uid=action.uid,
                 resource_version=action.resource_version,
             )
         except (NotFound, Conflict):
-            log.info("Found another Pod than the one to delete", name=action.name)
+            log.info("Found another object than the one to delete", kind=resource.kind, name=action.name)
             return
-        log.info("Deleted a Pod that had ended", name=action.name)
+        log.info("Deleted an object", kind=resource.kind, name=action.name)
         if known is not None:
-            self._barrier.deleted(_key(cluster), self._caches.pods, known)
+            self._barrier.deleted(_key(cluster), cache, known)
 
 
 def _key(cluster: ClusterRef) -> str:

@@ -130,7 +130,9 @@ class Latch(Remembered):
     cluster_id: HexId = Field(default="", alias="clusterID")
     """The cluster id in hexadecimal."""
     members: Annotated[dict[str, LatchedMember], Extra({"maxProperties": 64})] = Field(default_factory=dict)
-    """Members by name."""
+    """Members that have served, by name."""
+    roster: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()
+    """Names of all members that etcd listed last, those included that have not served yet."""
     revision: Annotated[int, INT64] = 0
     """The highest revision of the key space that was seen."""
     raft_index: Annotated[int, INT64] = 0
@@ -193,6 +195,8 @@ class Journal(Remembered):
     """The membership change in flight."""
     recovery: Recovery | None = None
     """The disaster recovery under way."""
+    next_index: Annotated[int, INT32] = 0
+    """The number that the name of the next added member is made from; none is used twice."""
     accepted_spec: Annotated[str, at_most(262144)] = ""
     """The last valid spec as compact JSON; what runs is healed by it while the spec is invalid."""
 

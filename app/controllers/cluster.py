@@ -4,8 +4,9 @@ Everything that may concern a cluster wakes its key: the custom resource itself 
 label ``etcd_cluster``. A settled cluster is looked at every few seconds as well, since etcd has no watch.
 """
 
+import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.api.conditions import is_true
 from app.api.status import ClusterStatus, ConditionType
 from app.config import Scope
 from app.controllers.patience import Patience
+from app.controllers.stopwatch import Stopwatch
 from app.kube.events import Recorder, Reference
 from app.kube.objects import CustomObject, Object
 from app.kube.queue import LOW, NORMAL, WorkQueue
@@ -32,6 +34,7 @@ from app.plan.cluster import SETTLED, plan
 from app.plan.observed import ClusterRef, Observed
 from app.plan.refusal import refuse
 from app.plan.step import Plan
+from app.plan.symptoms import symptoms
 
 log = get_logger(__name__)
 
@@ -76,6 +79,8 @@ class ClusterController:
         self._scope = scope
         self._metrics = metrics
         self._patience = patience or Patience()
+        self._stopwatch = Stopwatch()
+        self._leading_since = float("-inf")
         self._now = now
 
     def subscribe(self) -> None:
@@ -83,6 +88,13 @@ class ClusterController:
         self._caches.clusters.subscribe(self._cluster_changed)
         for informer in (self._caches.pods, self._caches.volumes, self._caches.services):
             informer.subscribe(self._child_changed)
+
+    def lead(self) -> None:
+        """Begin a term: what an earlier one has timed counts no more, and all clusters are looked at."""
+        self._leading_since = time.monotonic()
+        self._stopwatch.restart()
+        for key in self._caches.clusters.store:
+            self._queue.add(key, priority=LOW)
 
     def _cluster_changed(self, old: CustomObject | None, new: CustomObject | None) -> None:
         obj = new or old
@@ -107,6 +119,7 @@ class ClusterController:
         obj = self._caches.clusters.store.get(key)
         if obj is None:
             self._patience.forget(key)
+            self._stopwatch.forget(key)
             self._hands.pulse.forget(key)
             self._queue.drop(key)
             return None
@@ -143,6 +156,11 @@ class ClusterController:
         journal = status.journal.model_copy(update={"accepted_spec": accepted.text})
         observed = await self._hands.observer.observe(
             cluster, status.model_copy(update={"journal": journal}), self._patience.waits(key)
+        )
+        observed = replace(
+            observed,
+            ages=self._stopwatch.time(key, symptoms(observed)),
+            leading_for=time.monotonic() - self._leading_since,
         )
         self._patience.ready(key, [pod.name for pod in observed.pods.values() if pod.ready])
         decision = plan(observed, accepted.spec, now=self._now(), invalid=accepted.invalid)

@@ -23,6 +23,7 @@ from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVI
 from app.observe.caches import BY_CLUSTER, Caches
 from app.observe.facts import pod_facts, service_is, volume_facts
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
+from app.plan.roster import roster
 
 ANSWER_SECONDS = 1.0
 """How long a member may take to say how it is; the client port of one that has not joined a quorum hangs."""
@@ -67,11 +68,10 @@ class Observer:
             if _is_ours(claim, cluster)
         }
         record = status.journal.bootstrap
-        members = record.members if record else ()
-        missing = frozenset(members) - pods.keys()
-        absent, absent_volumes = await self._confirm(
-            cluster, status, missing, frozenset(members) - volumes.keys()
-        )
+        members = frozenset(roster(status.journal))
+        missing = members - pods.keys()
+        bereft = (missing | {name for name, pod in pods.items() if pod.terminal}) - volumes.keys()
+        absent, absent_volumes = await self._confirm(cluster, status, missing, bereft & members)
         conflicts, existing, fading = await self._obstacles(cluster) if record is None else ((), (), ())
         answers, listed = await self._ask(pods)
         services = self._services(cluster)
@@ -114,10 +114,7 @@ class Observer:
             return frozenset(), frozenset()
         absent_pods = [name for name in sorted(pods) if await self._is_absent(PODS, cluster, name)]
         absent_volumes = [
-            # A claim can only be missed where its Pod is: it is looked for when it may matter.
-            name
-            for name in sorted(volumes & pods)
-            if await self._is_absent(PERSISTENT_VOLUME_CLAIMS, cluster, name)
+            name for name in sorted(volumes) if await self._is_absent(PERSISTENT_VOLUME_CLAIMS, cluster, name)
         ]
         return frozenset(absent_pods), frozenset(absent_volumes)
 
@@ -193,6 +190,7 @@ class Observer:
                 name=member.name or names.member_of_url(next(iter(member.peer_urls), "")),
                 peer_url=next(iter(member.peer_urls), ""),
                 learner=member.is_learner,
+                started=member.started,
             )
             for member in listed.members
         )
@@ -217,6 +215,7 @@ def _answer(status: Status) -> Answer:
         revision=status.header.revision,
         raft_index=status.raft_index,
         raft_term=status.raft_term,
+        raft_applied_index=status.raft_applied_index,
         db_size=status.db_size,
         db_size_in_use=status.db_size_in_use,
         learner=status.is_learner,

@@ -56,4 +56,60 @@ class DeletePod:
     resource_version: str
 
 
-Action = EnsureService | CreateVolume | CreatePod | Annotate | DeletePod
+@dataclass(frozen=True, slots=True)
+class DeleteVolume:
+    """Delete the claim of a member that etcd does not list any more, if it still has this uid."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Via:
+    """The member to ask for a change: its address, and who must answer there."""
+
+    address: str
+    cluster_id: int
+    member_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddMember:
+    """Add a member, as a learner wherever etcd knows learners."""
+
+    member: str
+    peer_url: str
+    learner: bool
+    via: Via
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteMember:
+    """Make a learner a voter."""
+
+    member: str
+    id: int
+    via: Via
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMember:
+    """Remove a member."""
+
+    member: str
+    id: int
+    via: Via
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeader:
+    """Hand leadership from ``member``, which is asked, to another voter."""
+
+    member: str
+    target: int
+    via: Via
+
+
+MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader
+Action = EnsureService | CreateVolume | CreatePod | Annotate | DeletePod | DeleteVolume | MembershipAction

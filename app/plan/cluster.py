@@ -10,6 +10,7 @@ from app.api.cluster import ClusterSpec
 from app.plan.bootstrap import found
 from app.plan.members import keep
 from app.plan.observed import Observed
+from app.plan.roster import listed, roster
 from app.plan.status import describe
 from app.plan.step import Plan, Step, Trouble
 
@@ -17,10 +18,10 @@ SETTLED = 5.0
 """How often a settled cluster is looked at, in seconds: a dead etcd is noticed within 10 s."""
 
 FORMING = 0.1
-"""How often a cluster that is being founded is looked at once its containers run, in seconds."""
+"""How often a cluster is looked at while containers run that are about to serve, in seconds."""
 
 WAITING = 1.0
-"""How often a cluster with a member that is being brought back is looked at, in seconds."""
+"""How often a cluster is looked at that waits for something else, in seconds."""
 
 
 def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str = "") -> Plan:
@@ -46,19 +47,20 @@ def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str =
         status=describe(observed, spec, step, now=now),
         groups=groups,
         events=step.events if groups or step.journal != journal else (),
-        requeue_after=_pace(observed, step),
+        requeue_after=_pace(observed, spec, step),
     )
 
 
-def _pace(observed: Observed, step: Step) -> float:
-    record = step.journal.bootstrap
-    if record is None:
+def _pace(observed: Observed, spec: ClusterSpec, step: Step) -> float:
+    if step.journal.bootstrap is None:
         return SETTLED
-    waits = [wait for wait in observed.waits.values() if wait > 0]
-    if step.journal.latch is None:
-        running = any(pod.running for pod in observed.pods.values())
-        return min([FORMING if running else WAITING, *waits])
-    complete = len(observed.answers) == len(record.members) and all(
-        pod.ready for pod in observed.pods.values()
-    )
-    return min([SETTLED if complete else WAITING, *waits])
+    members = roster(step.journal)
+    pods = [observed.pods[name] for name in members if name in observed.pods]
+    forming = any(pod.running and pod.name not in observed.answers for pod in pods)
+    catching_up = any(member.learner for member in listed(observed).values())
+    complete = len(observed.answers) == len(members) == spec.size and all(pod.ready for pod in pods)
+    if complete and not catching_up:
+        pace = SETTLED
+    else:
+        pace = FORMING if catching_up or (forming and step.journal.latch is None) else WAITING
+    return min([pace, *(wait for wait in observed.waits.values() if wait > 0)])

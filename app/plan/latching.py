@@ -12,8 +12,10 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
 from app.plan.actions import Action, Annotate, EnsureService
+from app.plan.losses import persistent
 from app.plan.observed import Answer, Observed
-from app.plan.starting import ids, peer_urls, returning
+from app.plan.roster import roster, updated
+from app.plan.starting import annotations, ids
 
 
 def serving(observed: Observed, cluster_id: str) -> Mapping[str, Answer]:
@@ -26,59 +28,63 @@ def serving(observed: Observed, cluster_id: str) -> Mapping[str, Answer]:
 
 
 def note(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
-    """Note the members that serve, once a quorum of the founders does; whoever is noted once stays noted.
+    """Note who is listed and who serves; the first time once a quorum of the founders does.
 
-    A member on a claim is noted with the claim's uid, so not before the claim is seen.
+    Whoever is noted as having served stays noted for as long as etcd lists it. A member on a claim is noted
+    with the claim's uid, so not before the claim is seen.
     """
     record = journal.bootstrap
     if record is None:
         return journal
-    persistent = spec.pod.persistent_volume_claim_spec is not None
     answers = {
         name: answer
         for name, answer in serving(observed, record.cluster_id).items()
-        if name in record.members and (not persistent or name in observed.volumes)
+        if not persistent(spec) or name in observed.volumes
     }
-    if journal.latch is None and len(answers) < len(record.members) // 2 + 1:
+    before = journal.latch
+    if before is None:
+        if sum(name in answers for name in record.members) < len(record.members) // 2 + 1:
+            return journal
+        before = Latch(cluster_id=record.cluster_id)
+    members = updated(observed, journal)
+    noted = {name: known for name, known in before.members.items() if name in members}
+    for name, answer in answers.items():
+        if name in members and name not in noted:
+            uid = observed.volumes[name].uid if name in observed.volumes else ""
+            noted[name] = LatchedMember(id=identity.text(answer.member_id), pvc_uid=uid)
+    if not noted or (noted == before.members and members == before.roster):
         return journal
-    before = journal.latch or Latch(cluster_id=record.cluster_id)
-    fresh = {
-        name: LatchedMember(
-            id=identity.text(answer.member_id),
-            pvc_uid=observed.volumes[name].uid if name in observed.volumes else "",
-        )
-        for name, answer in answers.items()
-        if name not in before.members
-    }
-    if not fresh:
-        return journal
+    said = list(answers.values())
     after = {
-        "members": {**before.members, **fresh},
-        "revision": max(before.revision, *(answer.revision for answer in answers.values())),
-        "raft_index": max(before.raft_index, *(answer.raft_index for answer in answers.values())),
-        "raft_term": max(before.raft_term, *(answer.raft_term for answer in answers.values())),
+        "members": noted,
+        "roster": members,
+        "revision": max([before.revision, *(answer.revision for answer in said)]),
+        "raft_index": max([before.raft_index, *(answer.raft_index for answer in said)]),
+        "raft_term": max([before.raft_term, *(answer.raft_term for answer in said)]),
     }
     return journal.model_copy(update={"latch": before.model_copy(update=after)})
 
 
 def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tuple[Action, ...], ...]:
-    """Turn the Pods of members that have served to ``existing``, then let clients in."""
-    if journal.latch is None or journal.bootstrap is None:
+    """Bring what members read at their next start up to date, then let clients in.
+
+    That turns a founder that has served to ``existing``, and gives one that is still joining the list as it
+    is now: with an older one etcd exits with "member count is unequal".
+    """
+    if journal.latch is None:
         return ()
-    urls = peer_urls(observed.cluster, spec, journal.bootstrap.members)
     marks: list[Action] = []
-    for name in journal.latch.members:
+    for name in roster(journal):
         pod, volume = observed.pods.get(name), observed.volumes.get(name)
         if pod is not None and not pod.terminating:
-            wanted = returning(name, urls, journal)
+            wanted = annotations(name, observed.cluster, spec, journal)
             if not wanted.items() <= pod.annotations.items():
                 marks.append(Annotate("Pod", name, pod.uid, wanted))
         if volume is not None and not volume.terminating:
             known = ids(name, journal)
             if not known.items() <= volume.annotations.items():
                 marks.append(Annotate("PersistentVolumeClaim", name, volume.uid, known))
-    service = names.client_service(observed.cluster.name)
-    return tuple(marks), ensure(observed, service, client=True)
+    return tuple(marks), ensure(observed, names.client_service(observed.cluster.name), client=True)
 
 
 def ensure(observed: Observed, service: str, *, client: bool) -> tuple[Action, ...]:

@@ -4,10 +4,13 @@ from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.etcd import identity
-from app.plan.actions import Action, CreateVolume, DeletePod
-from app.plan.latching import ensure, note, settle
+from app.plan.actions import Action, CreateVolume, DeletePod, DeleteVolume
+from app.plan.latching import ensure, note, serving, settle
+from app.plan.losses import lost, persistent, unknown
+from app.plan.membership import change
 from app.plan.observed import Observed
-from app.plan.starting import peer_urls, pod
+from app.plan.roster import listed, roster, served
+from app.plan.starting import pod
 from app.plan.step import Event, Step, Trouble
 
 
@@ -16,31 +19,35 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     regression = _regression(observed, journal)
     if regression is not None:
         return Step(journal, troubles=(regression,))
-    step = revive(observed, spec, note(observed, spec, journal))
+    decided = change(observed, spec, note(observed, spec, journal))
+    step = revive(observed, spec, decided.journal, leaving=decided.leaving)
     return Step(
         step.journal,
-        (*step.groups, *settle(observed, spec, step.journal)),
-        step.troubles,
-        step.events,
+        (
+            *step.groups,
+            *settle(observed, spec, step.journal),
+            _leftovers(observed, spec, step.journal),
+            (decided.action,) if decided.action is not None else (),
+        ),
+        (*((decided.trouble,) if decided.trouble is not None else ()), *step.troubles),
+        (*step.events, *((decided.event,) if decided.event is not None else ())),
     )
 
 
-def revive(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
-    """Create what a member lacks. A Pod that has ended makes room first, each time after a longer wait."""
-    record = journal.bootstrap
-    if record is None:
-        return Step(journal)
-    urls = peer_urls(observed.cluster, spec, record.members)
-    persistent = spec.pod.persistent_volume_claim_spec is not None
+def revive(observed: Observed, spec: ClusterSpec, journal: Journal, *, leaving: str = "") -> Step:
+    """Create what a member lacks. A Pod that has ended makes room first, each time after a longer wait.
+
+    One that has lost its data is not started on nothing, nor is one that is ``leaving``.
+    """
     foundation = [*ensure(observed, names.peer_service(observed.cluster.name), client=False)]
     pods: list[Action] = []
     troubles: list[Trouble] = []
     events: list[Event] = []
-    for member in record.members:
+    for member in roster(journal):
         seen = observed.pods.get(member)
-        if seen is not None and (seen.terminating or not seen.terminal):
+        if member == leaving or (seen is not None and (seen.terminating or not seen.terminal)):
             continue
-        obstacle = _loss(observed, journal, member, persistent=persistent) or _patience(observed, member)
+        obstacle = _obstacle(observed, spec, journal, member)
         if obstacle is not None:
             troubles.append(obstacle)
         elif seen is not None:
@@ -48,44 +55,47 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
             why = ": ".join(filter(None, seen.trouble or ())) or seen.phase
             events.append(Event("MemberEnded", "Restart", f"{member} ended ({why}); its Pod is made anew"))
         else:
-            if persistent and member not in observed.volumes:
+            if persistent(spec) and member not in observed.volumes:
                 foundation.append(CreateVolume(member))
-            pods.append(pod(member, urls, journal))
-            if journal.latch is not None:
+            pods.append(pod(member, observed.cluster, spec, journal))
+            if served(member, journal):
                 events.append(
                     Event("MemberRecreated", "Restart", f"The Pod of {member} was gone and is made anew")
                 )
     return Step(journal, (tuple(foundation), tuple(pods)), tuple(troubles), tuple(events))
 
 
-def _loss(observed: Observed, journal: Journal, member: str, *, persistent: bool) -> Trouble | None:
-    """Say whether a member whose Pod is gone or has ended has lost its data, or may have."""
-    known = journal.latch.members.get(member) if journal.latch else None
-    if known is None:
-        return None  # it never served, so there was nothing to lose
-    if not persistent:
-        if member not in observed.pods and member not in observed.absent:
-            return Trouble("MemberUnknown", f"whether the Pod {member} still exists is not known yet")
-        return Trouble(
-            "MemberDataLost",
-            f"{member} lost its emptyDir with its Pod; replacing a member is not available yet",
-        )
-    volume = observed.volumes.get(member)
-    if volume is None and member not in observed.absent_volumes:
-        return Trouble("MemberUnknown", f"whether the claim {member} still exists is not known yet")
-    if volume is None or volume.uid != known.pvc_uid:
-        return Trouble(
-            "MemberDataLost",
-            f"the claim {member} that held its data is gone; replacing a member is not available yet",
-        )
-    return None
+def _obstacle(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> Trouble | None:
+    """What keeps the Pod of a member from being made now."""
+    if lost(observed, spec, journal, member):
+        return Trouble("MemberDataLost", f"{member} lost its data; it is to be replaced by a new member")
+    if observed.waits.get(member, 0.0) > 0:
+        return Trouble("MemberFailing", f"{member} keeps ending; its Pod is made anew after a while")
+    return unknown(observed, spec, journal, member)
 
 
-def _patience(observed: Observed, member: str) -> Trouble | None:
-    wait = observed.waits.get(member, 0.0)
-    if wait <= 0:
-        return None
-    return Trouble("MemberFailing", f"{member} keeps ending; its Pod is made anew after a while")
+def _leftovers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[Action, ...]:
+    """Delete what is left of members that etcd does not list any more: the Pod, and then its claim.
+
+    A claim goes only when the cluster is complete: until the replacement is a voter in sync, the data of
+    the member that it replaces is the last resort.
+    """
+    if observed.members is None or journal.latch is None:
+        return ()
+    left: list[Action] = [
+        DeletePod(name, seen.uid, seen.resource_version)
+        for name, seen in observed.pods.items()
+        if name not in listed(observed) and not seen.terminating
+    ]
+    voters = [member.name for member in observed.members if not member.learner]
+    healthy = serving(observed, journal.latch.cluster_id)
+    if len(voters) == spec.size == len(observed.members) and all(name in healthy for name in voters):
+        left += [
+            DeleteVolume(name, seen.uid, seen.resource_version)
+            for name, seen in observed.volumes.items()
+            if name not in listed(observed) and name not in observed.pods and not seen.terminating
+        ]
+    return tuple(left)
 
 
 def _regression(observed: Observed, journal: Journal) -> Trouble | None:

@@ -50,6 +50,11 @@ class PodFacts:
     annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
     @property
+    def revision(self) -> str:
+        """The hash of what the user asked for when the Pod was made."""
+        return self.annotations.get("etcd.database.coreos.com/revision", "")
+
+    @property
     def terminal(self) -> bool:
         """The Pod has ended and its containers will not start again (Kubernetes: Pod lifecycle)."""
         return self.phase in {"Succeeded", "Failed"}
@@ -77,6 +82,7 @@ class Answer:
     revision: int
     raft_index: int
     raft_term: int
+    raft_applied_index: int
     db_size: int
     db_size_in_use: int
     learner: bool = False
@@ -90,6 +96,7 @@ class ListedMember:
     name: str
     peer_url: str
     learner: bool = False
+    started: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,9 @@ class Observed:
     them. ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
     ``members`` is etcd's list as a member with a quorum gave it, None when nobody could. ``waits`` says for
     how many seconds more the Pod of a member that keeps ending is not made anew.
+
+    ``ages`` says for how many seconds this process has seen each symptom of `app.plan.symptoms`, and
+    ``leading_for`` for how many it has led, both on its own monotonic clock.
 
     What stands in the way of a new cluster, as ``kind/name``: ``conflicts`` have a name that we need and
     another controller, ``existing_data`` are volumes with data of a cluster of this name, ``fading`` are
@@ -117,6 +127,8 @@ class Observed:
     absent: frozenset[str] = frozenset()
     absent_volumes: frozenset[str] = frozenset()
     namespace_ending: bool = False
+    ages: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    leading_for: float = float("inf")
     waits: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
     conflicts: tuple[str, ...] = ()
     existing_data: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.plan.actions import CreatePod
 from app.plan.observed import ClusterRef
+from app.plan.roster import roster, served
 
 INITIAL_CLUSTER = "etcd.database.coreos.com/initial-cluster"
 INITIAL_STATE = "etcd.database.coreos.com/initial-cluster-state"
@@ -46,20 +47,6 @@ def initial_cluster(urls: Mapping[str, str], *, without: str = "") -> str:
     return ",".join(f"{member}={url}" for member, url in urls.items() if member != without) or _NOBODY
 
 
-def founding(urls: Mapping[str, str]) -> dict[str, str]:
-    """The annotations of a member that has never served."""
-    return {INITIAL_STATE: NEW, INITIAL_CLUSTER: initial_cluster(urls)}
-
-
-def returning(member: str, urls: Mapping[str, str], journal: Journal) -> dict[str, str]:
-    """The annotations of a member that has served, its ids among them: the latch as its Pod carries it."""
-    return {
-        INITIAL_STATE: EXISTING,
-        INITIAL_CLUSTER: initial_cluster(urls, without=member),
-        **ids(member, journal),
-    }
-
-
 def ids(member: str, journal: Journal) -> dict[str, str]:
     """The latch as a Pod and a claim carry it, so that losing the status does not lose the fact."""
     if journal.latch is None or member not in journal.latch.members:
@@ -67,12 +54,30 @@ def ids(member: str, journal: Journal) -> dict[str, str]:
     return {CLUSTER_ID: journal.latch.cluster_id, MEMBER_ID: journal.latch.members[member].id}
 
 
-def pod(member: str, urls: Mapping[str, str], journal: Journal) -> CreatePod:
+def annotations(member: str, cluster: ClusterRef, spec: ClusterSpec, journal: Journal) -> dict[str, str]:
+    """What a member is to read at its next start.
+
+    One that has served: ``existing``, without itself. A founder that has not: ``new`` and all founders. One
+    that was added and has not served: ``existing`` and exactly the members as they are listed now, itself
+    among them.
+    """
+    if served(member, journal):
+        others = initial_cluster(peer_urls(cluster, spec, roster(journal)), without=member)
+        return {INITIAL_STATE: EXISTING, INITIAL_CLUSTER: others, **ids(member, journal)}
+    if journal.bootstrap is not None and member in journal.bootstrap.members:
+        founders = peer_urls(cluster, spec, journal.bootstrap.members)
+        return {INITIAL_STATE: NEW, INITIAL_CLUSTER: initial_cluster(founders)}
+    return {
+        INITIAL_STATE: EXISTING,
+        INITIAL_CLUSTER: initial_cluster(peer_urls(cluster, spec, roster(journal))),
+    }
+
+
+def pod(member: str, cluster: ClusterRef, spec: ClusterSpec, journal: Journal) -> CreatePod:
     """Decide how the Pod of a member starts."""
-    served = journal.latch is not None and member in journal.latch.members
     return CreatePod(
         member=member,
-        peer_url=urls[member],
-        annotations=returning(member, urls, journal) if served else founding(urls),
+        peer_url=peer_urls(cluster, spec, [member])[member],
+        annotations=annotations(member, cluster, spec, journal),
         token=journal.bootstrap.token if journal.bootstrap else "",
     )

@@ -9,6 +9,7 @@ from app.etcd import identity
 from app.etcd.version import parse
 from app.plan.latching import serving
 from app.plan.observed import Answer, Observed
+from app.plan.roster import listed, roster
 from app.plan.step import Step
 from app.plan.verdicts import Health, Verdict, verdicts
 
@@ -58,13 +59,13 @@ def _health(observed: Observed, step: Step) -> Health:
     record = step.journal.bootstrap
     if record is None:
         return Health((), {}, ())
+    members = roster(step.journal)
     answers = serving(observed, record.cluster_id)
     ready = tuple(
-        name
-        for name in record.members
-        if name in answers and name in observed.pods and observed.pods[name].ready
+        name for name in members if name in answers and name in observed.pods and observed.pods[name].ready
     )
-    return Health(record.members, answers, ready)
+    learners = frozenset(name for name, member in listed(observed).items() if member.learner)
+    return Health(members, answers, ready, learners)
 
 
 def _phase(step: Step, available: Verdict) -> ClusterPhase:

@@ -6,7 +6,7 @@ kubelet's, False only on evidence, and Unknown when there is none, since the ope
 ``Stalled`` say why not, under the names that kstatus, Flux, Helm and Argo CD know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.api import names
@@ -36,11 +36,21 @@ class Health:
     members: tuple[str, ...]
     serving: Mapping[str, Answer]
     ready: tuple[str, ...]
+    learners: frozenset[str] = frozenset()
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        """The members that count for the quorum."""
+        return tuple(name for name in self.members if name not in self.learners)
 
     @property
     def quorum(self) -> int:
-        """How many members have to serve."""
-        return len(self.members) // 2 + 1
+        """How many voters have to serve."""
+        return len(self.voters) // 2 + 1
+
+    def enough(self, names: Iterable[str]) -> bool:
+        """Whether there is a quorum of voters among these members."""
+        return sum(name not in self.learners for name in names) >= self.quorum
 
 
 def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) -> tuple[Verdict, ...]:
@@ -50,7 +60,7 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
     stalled = next((one for one in step.troubles if one.stalled), None)
     complete = (
         step.journal.latch is not None
-        and len(health.ready) == len(health.members) == spec.size
+        and len(health.ready) == len(health.voters) == len(health.members) == spec.size
         and trouble is None
         and available.value is True
     )
@@ -62,7 +72,7 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
         Verdict(ConditionType.STALLED, True, stalled.reason, stalled.message)
         if stalled
         else Verdict(ConditionType.STALLED, False, "NotStalled"),
-        Verdict(ConditionType.SCALING, False, "NotScaling"),
+        _scaling(spec, step, health),
         Verdict(ConditionType.UPGRADING, False, "NotUpgrading"),
         Verdict(ConditionType.RECOVERING, False, "NotRecovering"),
     )
@@ -81,14 +91,14 @@ def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health
 
 
 def _serves(observed: Observed, health: Health, count: str) -> tuple[bool | None, str, str]:
-    if len(health.ready) >= health.quorum:
+    if health.enough(health.ready):
         if names.client_service(observed.cluster.name) not in observed.services:
             return False, "ServiceMissing", "a quorum serves; the Service for clients is being made"
         return True, "QuorumServes", count
-    if len(health.serving) >= health.quorum:
+    if health.enough(health.serving):
         return False, "MembersStarting", f"a quorum serves, but clients are not sent to it yet: {count}"
     possible = [name for name in health.members if not _known_down(observed, health, name)]
-    if len(possible) < health.quorum:
+    if not health.enough(possible):
         return False, "QuorumLost", f"{count}; it clears when enough members are back with their data"
     return None, "EtcdUnreachable", "the operator can't reach enough members to know"
 
@@ -137,7 +147,7 @@ def _ready(spec: ClusterSpec, health: Health, trouble: Trouble | None, *, comple
         )
     if trouble is not None:
         return Verdict(ConditionType.READY, False, trouble.reason, trouble.message)
-    if health.members and len(health.members) != spec.size:
+    if health.members and (len(health.members) != spec.size or health.learners):
         text = f"the cluster has {len(health.members)} members and the spec asks for {spec.size}"
         return Verdict(ConditionType.READY, False, "SizeDiffers", text)
     return Verdict(
@@ -160,6 +170,15 @@ def _progressing(
             kind, True, "Bootstrapping", trouble.message if trouble else "the cluster is being founded"
         )
     return Verdict(kind, True, "Healing", trouble.message if trouble else "members are being brought back")
+
+
+def _scaling(spec: ClusterSpec, step: Step, health: Health) -> Verdict:
+    kind = ConditionType.SCALING
+    size = len(health.members)
+    if step.journal.latch is None or (size == spec.size and not health.learners):
+        return Verdict(kind, False, "NotScaling")
+    reason = "ScalingDown" if size > (spec.size or size) else "ScalingUp"
+    return Verdict(kind, True, reason, f"Current cluster size: {size}, desired cluster size: {spec.size}")
 
 
 def _degraded(step: Step, trouble: Trouble | None) -> Verdict:

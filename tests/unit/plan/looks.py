@@ -11,7 +11,7 @@ from app.api.status import Bootstrap, ClusterStatus, Journal, Latch, LatchedMemb
 from app.etcd import identity
 from app.plan.cluster import plan
 from app.plan.observed import Answer, ClusterRef, Observed, PodFacts, VolumeFacts
-from app.plan.starting import ids, peer_urls, returning
+from app.plan.starting import annotations, ids, peer_urls
 from app.plan.step import Plan
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -43,7 +43,9 @@ def latched(*members: str, persistent: bool = False, revision: int = 1) -> Journ
         )
         for name in members or MEMBERS
     }
-    latch = Latch(cluster_id=identity.text(IDENTITY.cluster_id), members=known, revision=revision)
+    latch = Latch(
+        cluster_id=identity.text(IDENTITY.cluster_id), members=known, roster=MEMBERS, revision=revision
+    )
     return FOUNDED.model_copy(update={"latch": latch})
 
 
@@ -57,6 +59,7 @@ def answer(member: str, *, leader: str = A, **changes: Any) -> Answer:
         revision=5,
         raft_index=20,
         raft_term=2,
+        raft_applied_index=20,
         db_size=20480,
         db_size_in_use=16384,
     )
@@ -65,7 +68,7 @@ def answer(member: str, *, leader: str = A, **changes: Any) -> Answer:
 
 def pod(member: str, journal: Journal, **changes: Any) -> PodFacts:
     """The Pod of a member, running and ready."""
-    annotations = returning(member, URLS, journal) if ids(member, journal) else {}
+    marks = annotations(member, CLUSTER, EPHEMERAL, journal)
     seen = PodFacts(
         name=member,
         uid=f"pod-{member}",
@@ -74,7 +77,7 @@ def pod(member: str, journal: Journal, **changes: Any) -> PodFacts:
         phase="Running",
         running=True,
         ready=True,
-        annotations=annotations,
+        annotations=marks,
     )
     return replace(seen, **changes)
 

@@ -1,0 +1,288 @@
+"""Changes of etcd's membership: replace, finish a learner, shrink, grow; in this order, one at a time.
+
+Everything is decided from etcd's own linearizable list. What is about to be sent is recorded as the intent
+first, by compare-and-swap, so that of two operators that both believe to lead only one gets to send it, and
+a crash leaves the name of a member that may have been added. A call whose outcome is unknown is not repeated
+blindly: the next list says what came of it.
+
+The gate in front of every change: it must leave as many healthy voters as the quorum of the membership after
+it, and as many must be healthy before as it takes to commit it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from app.api import names, versions
+from app.api.cluster import ClusterSpec
+from app.api.status import Intent, Journal
+from app.etcd import identity
+from app.etcd.version import parse
+from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
+from app.plan.latching import serving
+from app.plan.losses import lost
+from app.plan.observed import Answer, ListedMember, Observed
+from app.plan.starting import peer_urls
+from app.plan.step import Event, Trouble
+from app.plan.symptoms import joining, unhealthy
+
+CALL_SECONDS = 5.0
+"""The deadline of a call that changes the membership, and how long a new leader waits before its first."""
+
+REPLACE_SECONDS = 300.0
+"""How long a voter may be unhealthy, with its peers healthy, before it is replaced."""
+
+LEARNER_SECONDS = 300.0
+"""How long a learner may take to become a voter before it is given up, beyond what its data takes."""
+
+COPY_BYTES_PER_SECOND = 5_000_000
+"""The slowest copying to a learner that is waited for (100 MB took 0.5 to 6 s on two cores)."""
+
+IN_SYNC = 1000
+"""A learner is promoted when its applied index is this close to the leader's; etcd asks for 90 % only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be sent, with the journal that records it; or what is in the way."""
+
+    journal: Journal
+    action: MembershipAction | None = None
+    trouble: Trouble | None = None
+    event: Event | None = None
+
+    @property
+    def leaving(self) -> str:
+        """The member that is about to be removed, which is not brought back any more."""
+        return self.action.member if isinstance(self.action, RemoveMember) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """The membership with who of it is healthy; the arithmetic of quorums is all here."""
+
+    members: tuple[ListedMember, ...]
+    healthy: dict[str, Answer]
+
+    @property
+    def voters(self) -> tuple[ListedMember, ...]:
+        """Those that count."""
+        return tuple(member for member in self.members if not member.learner)
+
+    @property
+    def learners(self) -> tuple[ListedMember, ...]:
+        """Those that only follow."""
+        return tuple(member for member in self.members if member.learner)
+
+    @property
+    def leader(self) -> ListedMember | None:
+        """The member that the healthy ones follow."""
+        ids = {answer.leader for answer in self.healthy.values()}
+        return next(
+            (member for member in self.voters if member.id in ids and member.name in self.healthy), None
+        )
+
+    @property
+    def said_leader(self) -> Answer | None:
+        """What the leader says of itself."""
+        return self.healthy.get(self.leader.name) if self.leader is not None else None
+
+    def healthy_voters(self, *, without: str = "") -> int:
+        """How many voters are healthy."""
+        return sum(member.name in self.healthy and member.name != without for member in self.voters)
+
+    def may_remove(self, member: ListedMember) -> bool:
+        """Whether removing a member can be committed and leaves a healthy quorum."""
+        if self.healthy_voters() < len(self.voters) // 2 + 1:
+            return False
+        if member.learner:
+            return True
+        after = len(self.voters) - 1
+        return after > 0 and self.healthy_voters(without=member.name) >= after // 2 + 1
+
+    def may_promote(self) -> bool:
+        """Whether a learner in sync can be made a voter: with it there must be a healthy quorum."""
+        return self.healthy_voters() + 1 >= (len(self.voters) + 1) // 2 + 1
+
+
+def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
+    """Decide the next change of the membership, if any."""
+    latch = journal.latch
+    if latch is None or observed.members is None:
+        return Change(journal)
+    seats = Seats(observed.members, dict(serving(observed, latch.cluster_id)))
+    journal = _without_outcome(journal, seats)
+    leader = seats.leader
+    if leader is None or observed.leading_for < CALL_SECONDS:
+        return Change(journal)
+    via = Via(observed.pods[leader.name].ip, identity.parse(latch.cluster_id), leader.id)
+    size = spec.size or len(seats.voters)
+    for decision in (
+        _replace(observed, spec, journal, seats, via),
+        _finish(observed, journal, seats, via) if len(seats.members) <= size else None,
+        _shrink(journal, seats, via) if len(seats.members) > size else None,
+        _grow(observed, spec, journal, seats, via) if len(seats.members) < size else None,
+    ):
+        if decision is not None:
+            return decision
+    return Change(journal)
+
+
+def _without_outcome(journal: Journal, seats: Seats) -> Journal:
+    """Drop the intent once the list shows what came of it."""
+    intent = journal.intent
+    if intent is None:
+        return journal
+    there = next((member for member in seats.members if member.name == intent.member), None)
+    done = {
+        "Add": there is not None,
+        "Promote": there is None or not there.learner,
+        "Remove": there is None,
+        "MoveLeader": seats.leader is not None and seats.leader.name != intent.member,
+    }
+    return journal.model_copy(update={"intent": None}) if done.get(intent.action, True) else journal
+
+
+def _replace(
+    observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via
+) -> Change | None:
+    """Remove a member that has lost its data, or has been unhealthy for long while its peers were not."""
+    for member in _worst_first(observed, spec, journal, seats):
+        proved = lost(observed, spec, journal, member.name)
+        if not seats.may_remove(member):
+            return Change(
+                journal,
+                trouble=Trouble(
+                    "MemberDataLost" if proved else "MembersUnready",
+                    f"{member.name} can't be replaced: too few of the other members are healthy",
+                ),
+            )
+        why = "lost its data" if proved else f"was not healthy for {REPLACE_SECONDS:.0f} s"
+        return _remove(journal, member, via, Event("ReplacingDeadMember", "Replace", f"{member.name} {why}"))
+    return None
+
+
+def _worst_first(
+    observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats
+) -> Iterator[ListedMember]:
+    yield from (member for member in seats.members if lost(observed, spec, journal, member.name))
+    yield from (
+        member
+        for member in seats.voters
+        if member.name not in seats.healthy
+        and observed.ages.get(unhealthy(member.name), 0.0) >= REPLACE_SECONDS
+        and _may_be_replaced(observed, member, seats)
+    )
+
+
+def _may_be_replaced(observed: Observed, member: ListedMember, seats: Seats) -> bool:
+    """Whether a long-unhealthy member is one that a new Pod elsewhere may cure.
+
+    Not one that could not be scheduled or whose image can't be had: its successor would fare no better. Not
+    one whose settings none of its healthy peers runs with: that is a change to be reverted.
+    """
+    pod = observed.pods.get(member.name)
+    if pod is None:
+        return True
+    if pod.trouble is not None and pod.trouble[0] in {"MemberUnschedulable", "ImagePullFailed"}:
+        return False
+    return any(
+        observed.pods[name].revision == pod.revision for name in seats.healthy if name in observed.pods
+    )
+
+
+def _finish(observed: Observed, journal: Journal, seats: Seats, via: Via) -> Change | None:
+    """Promote a learner that is in sync; give up one that does not get there."""
+    leader = seats.said_leader
+    if leader is None:
+        return None
+    for learner in seats.learners:
+        answer = seats.healthy.get(learner.name)
+        if answer is not None and leader.raft_index - answer.raft_applied_index <= IN_SYNC:
+            if not seats.may_promote():
+                text = f"{learner.name} can't be promoted: too few of the voters are healthy"
+                return Change(journal, trouble=Trouble("MembersUnready", text))
+            return Change(
+                _intending(journal, "Promote", learner.name, learner.id),
+                PromoteMember(learner.name, learner.id, via),
+                event=Event("MemberPromoted", "Promote", f"{learner.name} is in sync and becomes a voter"),
+            )
+        budget = LEARNER_SECONDS + leader.db_size / COPY_BYTES_PER_SECOND
+        if observed.ages.get(joining(learner.name), 0.0) >= budget:
+            note = f"{learner.name} did not get in sync within {budget:.0f} s and is given up"
+            return _remove(journal, learner, via, Event("LearnerGivenUp", "Remove", note, type="Warning"))
+        return Change(journal)
+    return None
+
+
+def _shrink(journal: Journal, seats: Seats, via: Via) -> Change:
+    """Remove the member that is missed least.
+
+    Not started, learner, unhealthy, follower, and the leader last.
+    """
+    leader = seats.leader
+    victim = min(seats.members, key=lambda member: _value(member, seats))
+    if not seats.may_remove(victim):
+        text = f"{victim.name} can't be removed: too few of the other members are healthy"
+        return Change(journal, trouble=Trouble("WouldLoseQuorum", text))
+    if leader is not None and victim.name == leader.name:
+        others = [member for member in seats.voters if member.name in seats.healthy and member != leader]
+        if others:
+            target = max(others, key=lambda member: seats.healthy[member.name].raft_applied_index)
+            return Change(
+                _intending(journal, "MoveLeader", victim.name, victim.id),
+                MoveLeader(victim.name, target.id, via),
+                event=Event("LeaderMoved", "MoveLeader", f"{target.name} leads in place of {victim.name}"),
+            )
+    note = f"{victim.name} is removed: the cluster is to have fewer members"
+    return _remove(journal, victim, via, Event("MemberRemoved", "ScaleDown", note))
+
+
+def _value(member: ListedMember, seats: Seats) -> tuple[bool, bool, bool, bool, str]:
+    leads = seats.leader is not None and member.name == seats.leader.name
+    return member.started, not member.learner, member.name in seats.healthy, leads, member.name
+
+
+def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via) -> Change | None:
+    """Add a learner. Nothing is added while a voter is down: etcd refuses, and it would be no help."""
+    if seats.learners or seats.healthy_voters() < len(seats.voters):
+        return None
+    name, journal = _next_name(observed, journal, seats)
+    learner = parse(versions.bare(spec.version or versions.DEFAULT)) >= (3, 4)
+    return Change(
+        _intending(journal, "Add", name, 0),
+        AddMember(name, peer_urls(observed.cluster, spec, [name])[name], learner, via),
+        event=Event("NewMemberAdded", "ScaleUp", f"{name} is added as a {'learner' if learner else 'voter'}"),
+    )
+
+
+def _next_name(observed: Observed, journal: Journal, seats: Seats) -> tuple[str, Journal]:
+    """The name of an add that may have been sent already, else one that was never used."""
+    if journal.intent is not None and journal.intent.action == "Add":
+        return journal.intent.member, journal
+    founders = journal.bootstrap.members if journal.bootstrap else ()
+    taken = {*founders, *observed.pods, *observed.volumes, *_names(seats.members)}
+    index = max(journal.next_index, len(founders))
+    while (name := names.member_name(observed.cluster.name, observed.cluster.uid, index)) in taken:
+        index += 1
+    return name, journal.model_copy(update={"next_index": index + 1})
+
+
+def _names(members: Iterable[ListedMember]) -> Iterator[str]:
+    return (member.name for member in members)
+
+
+def _remove(journal: Journal, member: ListedMember, via: Via, event: Event) -> Change:
+    return Change(
+        _intending(journal, "Remove", member.name, member.id),
+        RemoveMember(member.name, member.id, via),
+        event=event,
+    )
+
+
+def _intending(journal: Journal, action: str, member: str, member_id: int) -> Journal:
+    text = identity.text(member_id) if member_id else ""
+    intent = Intent(action=action, member=member, id=text)
+    before = journal.intent
+    if before is not None and (before.action, before.member, before.id) == (action, member, text):
+        return journal
+    return journal.model_copy(update={"intent": intent})

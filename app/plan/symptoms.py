@@ -1,0 +1,31 @@
+"""What is timed: states of members that matter once they have lasted.
+
+Deadlines run on the leader's own monotonic clock, from its first observation. So a plan is told how long this
+process has seen each of these, and neither a clock that jumps nor a takeover makes a deadline fall due.
+"""
+
+from app.plan.latching import serving
+from app.plan.observed import Observed
+from app.plan.roster import listed, roster
+
+
+def unhealthy(member: str) -> str:
+    """A voter does not serve."""
+    return f"unhealthy/{member}"
+
+
+def joining(member: str) -> str:
+    """A learner has not become a voter."""
+    return f"joining/{member}"
+
+
+def symptoms(observed: Observed) -> frozenset[str]:
+    """Everything about a cluster that is to be timed."""
+    journal = observed.status.journal
+    if journal.latch is None:
+        return frozenset()
+    healthy = serving(observed, journal.latch.cluster_id)
+    learners = {name for name, member in listed(observed).items() if member.learner}
+    return frozenset(unhealthy(name) for name in roster(journal) if name not in healthy) | frozenset(
+        joining(name) for name in learners
+    )

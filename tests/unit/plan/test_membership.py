@@ -1,0 +1,336 @@
+"""Changes of the membership: what is sent, in which order, and what is never sent."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.api.cluster import ClusterSpec
+from app.api.status import Intent, Journal
+from app.etcd import identity
+from app.plan.actions import (
+    AddMember,
+    Annotate,
+    CreatePod,
+    DeletePod,
+    DeleteVolume,
+    MoveLeader,
+    PromoteMember,
+    RemoveMember,
+)
+from app.plan.membership import IN_SYNC, LEARNER_SECONDS, REPLACE_SECONDS
+from app.plan.observed import ListedMember, Observed
+from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
+from app.plan.step import Plan
+from app.plan.symptoms import joining, symptoms, unhealthy
+from tests.unit.plan.looks import (
+    EPHEMERAL,
+    IDENTITY,
+    MEMBERS,
+    PERSISTENT,
+    URLS,
+    A,
+    B,
+    C,
+    actions,
+    answer,
+    condition,
+    decide,
+    latched,
+    look,
+    pod,
+    volume,
+)
+
+NEW = "c-new0000000"
+NEW_ID = 77
+
+
+def sized(size: int, spec: ClusterSpec = EPHEMERAL) -> ClusterSpec:
+    return spec.model_copy(update={"size": size})
+
+
+def seat(member: str, **changes: Any) -> ListedMember:
+    found = ListedMember(IDENTITY.member_ids.get(member, NEW_ID), member, URLS.get(member, "http://x:2380"))
+    return replace(found, **changes)
+
+
+def seated(journal: Journal, members: Iterable[ListedMember] = (), **changes: Any) -> Observed:
+    """A look with etcd's list; all three founders serve unless the changes say otherwise."""
+    seen = look(journal, pods=MEMBERS, answering=MEMBERS)
+    return replace(seen, members=tuple(members or (seat(name) for name in MEMBERS)), **changes)
+
+
+def changes_of(decision: Plan) -> list[Any]:
+    kinds = (AddMember, PromoteMember, RemoveMember, MoveLeader)
+    return [action for action in actions(decision) if isinstance(action, kinds)]
+
+
+def with_learner(journal: Journal, *, lag: int = 0, serving: bool = True, **changes: Any) -> Observed:
+    """A look at three voters and a learner that was added to them."""
+    assert journal.latch is not None
+    latch = journal.latch.model_copy(update={"roster": (*MEMBERS, NEW)})
+    journal = journal.model_copy(update={"latch": latch})
+    seen = seated(journal, [*map(seat, MEMBERS), seat(NEW, learner=True)])
+    answers = dict(seen.answers)
+    if serving:
+        answers[NEW] = replace(answer(A), member_id=NEW_ID, learner=True, raft_applied_index=20 - lag)
+    pods = {**seen.pods, NEW: pod(NEW, journal, ready=False)}
+    return replace(seen, answers=answers, pods=pods, **changes)
+
+
+def test_a_cluster_grows_by_a_learner_whose_intent_is_written_first() -> None:
+    decision = decide(seated(latched()), sized(5))
+
+    (add,) = changes_of(decision)
+    assert isinstance(add, AddMember)
+    assert add.learner
+    assert add.member not in MEMBERS
+    assert add.member in add.peer_url
+    intent = decision.status.journal.intent
+    assert intent is not None
+    assert (intent.action, intent.member) == ("Add", add.member)
+    assert decision.status.journal.next_index == 4
+    assert condition(decision, "Scaling") == ("True", "ScalingUp")
+    assert not [action for action in actions(decision) if isinstance(action, CreatePod)]
+
+
+def test_an_add_whose_outcome_is_unknown_is_sent_again_under_its_name() -> None:
+    journal = latched().model_copy(update={"intent": Intent(action="Add", member=NEW), "next_index": 9})
+
+    (add,) = changes_of(decide(seated(journal), sized(5)))
+
+    assert add.member == NEW
+
+
+def test_B6_a_nameless_member_of_ours_is_finished() -> None:
+    """The add was carried out and nobody was told: the list shows it, by its peer URL."""
+    journal = latched().model_copy(update={"intent": Intent(action="Add", member=NEW), "next_index": 9})
+    there = seat(NEW, learner=True, started=False)
+
+    decision = decide(seated(journal, [*map(seat, MEMBERS), there]), sized(5))
+
+    (created,) = [action for action in actions(decision) if isinstance(action, CreatePod)]
+    assert created.member == NEW
+    assert created.annotations[INITIAL_STATE] == "existing"
+    assert set(created.annotations[INITIAL_CLUSTER].split(",")) >= {
+        f"{name}={URLS[name]}" for name in MEMBERS
+    }
+    assert f"{NEW}=" in created.annotations[INITIAL_CLUSTER]
+    assert decision.status.journal.intent is None
+    assert changes_of(decision) == []
+
+
+def test_C9_a_learner_is_promoted_when_it_is_in_sync_and_not_before() -> None:
+    behind = decide(with_learner(latched(), lag=IN_SYNC + 1), sized(5))
+    assert changes_of(behind) == []
+
+    (promote,) = changes_of(decide(with_learner(latched(), lag=10), sized(5)))
+    assert promote == PromoteMember(NEW, NEW_ID, promote.via)
+
+
+def test_there_is_one_learner_at_a_time() -> None:
+    decision = decide(with_learner(latched(), serving=False), sized(7))
+
+    assert changes_of(decision) == []
+
+
+def test_X12_a_learner_that_never_gets_in_sync_is_given_up() -> None:
+    stuck = with_learner(latched(), serving=False, ages={joining(NEW): LEARNER_SECONDS + 1})
+
+    (remove,) = changes_of(decide(stuck, sized(5)))
+
+    assert isinstance(remove, RemoveMember)
+    assert remove.id == NEW_ID
+
+
+def test_A7_A8_X10_a_joiner_gets_the_list_as_it_is_now() -> None:
+    """Its list was made before another member went; with it etcd exits: member count is unequal."""
+    seen = with_learner(latched(), serving=False)
+    stale = replace(seen.pods[NEW], annotations={INITIAL_STATE: "existing", INITIAL_CLUSTER: "old"})
+
+    decision = decide(replace(seen, pods={**seen.pods, NEW: stale}), sized(4))
+
+    (mark,) = [action for action in actions(decision) if isinstance(action, Annotate)]
+    assert mark.name == NEW
+    assert len(mark.annotations[INITIAL_CLUSTER].split(",")) == 4
+
+
+def test_B3_X1_a_member_that_lost_its_empty_dir_is_removed_and_its_pod_is_not_started_again() -> None:
+    seen = seated(latched(), absent=frozenset({C}))
+    seen = replace(seen, pods={A: seen.pods[A], B: seen.pods[B]}, answers={A: answer(A), B: answer(B)})
+
+    decision = decide(seen)
+
+    (remove,) = changes_of(decision)
+    assert remove == RemoveMember(C, IDENTITY.member_ids[C], remove.via)
+    assert not [action for action in actions(decision) if isinstance(action, CreatePod)]
+    assert [event.reason for event in decision.events] == ["ReplacingDeadMember"]
+
+
+def test_X18_the_dead_member_goes_before_another_is_added() -> None:
+    seen = seated(latched(), [seat(A), seat(B)], absent=frozenset({C}))
+    seen = replace(seen, pods={A: seen.pods[A], B: seen.pods[B]}, answers={A: answer(A), B: answer(B)})
+
+    (add,) = changes_of(decide(seen))
+
+    assert isinstance(add, AddMember)
+    assert add.member not in MEMBERS
+
+
+def test_nothing_is_added_while_a_voter_is_down() -> None:
+    seen = seated(latched())
+    down = replace(seen, answers={A: answer(A), B: answer(B)})
+
+    assert changes_of(decide(down, sized(5))) == []
+
+
+@pytest.mark.parametrize(("age", "removed"), [(REPLACE_SECONDS - 1, []), (REPLACE_SECONDS, [C])])
+def test_a_member_that_is_unhealthy_for_long_is_replaced(age: float, removed: list[str]) -> None:
+    seen = seated(latched(persistent=True), ages={unhealthy(C): age})
+    seen = replace(
+        seen,
+        volumes={name: volume(name, seen.status.journal) for name in MEMBERS},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == removed
+
+
+@pytest.mark.parametrize("reason", ["MemberUnschedulable", "ImagePullFailed"])
+def test_a_member_whose_successor_would_fare_no_better_is_not_replaced(reason: str) -> None:
+    seen = seated(latched(), ages={unhealthy(C): 9999.0})
+    sick = pod(C, seen.status.journal, ready=False, trouble=(reason, "words"))
+    seen = replace(seen, pods={**seen.pods, C: sick}, answers={A: answer(A), B: answer(B)})
+
+    assert changes_of(decide(seen)) == []
+
+
+def test_a_member_on_settings_that_nobody_healthy_runs_is_not_replaced() -> None:
+    seen = seated(latched(), ages={unhealthy(C): 9999.0})
+    other = {**seen.pods[C].annotations, "etcd.database.coreos.com/revision": "other"}
+    seen = replace(
+        seen,
+        pods={**seen.pods, C: replace(seen.pods[C], annotations=other)},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    assert changes_of(decide(seen)) == []
+
+
+def test_X22_nothing_is_removed_without_a_healthy_quorum_of_the_rest() -> None:
+    """Two of three are gone with their data: the third can't commit anything, and nothing is destroyed."""
+    seen = seated(latched(), absent=frozenset({B, C}))
+    seen = replace(seen, members=None, pods={A: seen.pods[A]}, answers={A: answer(A, leader="")})
+
+    decision = decide(seen)
+
+    assert actions(decision) == []
+    assert condition(decision, "Available") == ("False", "QuorumLost")
+    assert condition(decision, "Degraded") == ("True", "MemberDataLost")
+
+
+def test_C4_an_unhealthy_member_is_the_first_to_go() -> None:
+    seen = seated(latched(), ages={unhealthy(B): 1.0})
+    seen = replace(seen, answers={A: answer(A), C: answer(C)})
+
+    (remove,) = changes_of(decide(seen, sized(2)))
+
+    assert remove.member == B
+
+
+def test_C1_the_leader_is_not_the_one_to_go_while_there_are_others() -> None:
+    for leader in MEMBERS:
+        seen = seated(latched())
+        seen = replace(seen, answers={name: answer(name, leader=leader) for name in MEMBERS})
+
+        (remove,) = changes_of(decide(seen, sized(2)))
+
+        assert isinstance(remove, RemoveMember)
+        assert remove.member != leader
+        assert remove.via.member_id == IDENTITY.member_ids[leader]
+
+
+def test_a_learner_goes_before_a_voter_when_the_cluster_is_to_be_smaller_again() -> None:
+    """3 → 5 → 3: the change of mind leaves nothing over."""
+    (remove,) = changes_of(decide(with_learner(latched()), sized(3)))
+
+    assert remove.id == NEW_ID
+
+
+def test_a_shrink_that_would_cost_the_quorum_is_told_and_not_done() -> None:
+    """Two of three serve and one is to be left: without the dead one first there is no way down to it."""
+    seen = seated(latched())
+    seen = replace(seen, answers={A: answer(A), B: answer(B, leader=""), C: answer(C, leader="")})
+
+    decision = decide(seen, sized(1))
+
+    assert changes_of(decision) == []
+    assert condition(decision, "Stalled")[0] == "False"
+
+
+def test_a_member_that_is_not_listed_any_more_leaves_its_pod_and_at_the_end_its_claim() -> None:
+    journal = latched(persistent=True)
+    seen = seated(journal, [seat(A), seat(B)])
+    volumes = {name: volume(name, journal) for name in MEMBERS}
+    seen = replace(seen, volumes=volumes, answers={A: answer(A), B: answer(B)})
+
+    shrunk = decide(seen, sized(2, PERSISTENT))
+    assert [action.name for action in actions(shrunk) if isinstance(action, DeletePod)] == [C]
+    assert not [action for action in actions(shrunk) if isinstance(action, DeleteVolume)]
+
+    gone = decide(replace(seen, pods={A: seen.pods[A], B: seen.pods[B]}), sized(2, PERSISTENT))
+    (delete,) = [action for action in actions(gone) if isinstance(action, DeleteVolume)]
+    assert (delete.name, delete.uid) == (C, volumes[C].uid)
+
+
+def test_the_data_of_a_replaced_member_stays_until_its_successor_is_a_voter() -> None:
+    journal = latched(persistent=True)
+    seen = seated(journal, [seat(A), seat(B), seat(NEW, learner=True)])
+    volumes = {name: volume(name, journal) for name in MEMBERS}
+    seen = replace(
+        seen,
+        volumes=volumes,
+        pods={A: seen.pods[A], B: seen.pods[B]},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    decision = decide(seen, PERSISTENT)
+
+    assert not [action for action in actions(decision) if isinstance(action, DeleteVolume)]
+
+
+def test_without_the_list_nothing_is_changed_or_deleted() -> None:
+    seen = replace(seated(latched()), members=None)
+
+    assert actions(decide(seen, sized(1))) == []
+
+
+def test_a_new_leader_waits_until_no_call_of_the_last_one_can_be_under_way() -> None:
+    assert changes_of(decide(seated(latched(), leading_for=4.9), sized(5))) == []
+    assert changes_of(decide(seated(latched(), leading_for=5.0), sized(5))) != []
+
+
+def test_while_paused_the_membership_is_left_alone() -> None:
+    assert actions(decide(seated(latched()), sized(5).model_copy(update={"paused": True}))) == []
+
+
+def test_versions_without_learners_grow_by_voters() -> None:
+    old = sized(5).model_copy(update={"version": "3.3.27"})
+
+    (add,) = changes_of(decide(seated(latched()), old))
+
+    assert not add.learner
+
+
+def test_symptoms_are_those_of_voters_that_do_not_serve_and_of_learners() -> None:
+    seen = with_learner(latched(), serving=False)
+
+    assert symptoms(replace(seen, answers={A: answer(A)})) == {
+        unhealthy(B),
+        unhealthy(C),
+        unhealthy(NEW),
+        joining(NEW),
+    }
+    assert identity.text(NEW_ID) == "4d"
