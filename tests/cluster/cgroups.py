@@ -158,8 +158,9 @@ def _create(tree: Path, path: PurePosixPath) -> None:
 
 def _delegate(folder: Path) -> None:
     """Let the groups below a v2 group have its controllers, where that is ours to say."""
-    with contextlib.suppress(OSError):
-        for controller in (folder / "cgroup.controllers").read_text().split():
+    available = folder / "cgroup.controllers"
+    for controller in available.read_text().split() if available.exists() else ():
+        with contextlib.suppress(OSError):
             (folder / "cgroup.subtree_control").write_text(f"+{controller}")
 
 

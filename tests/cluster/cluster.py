@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 from urllib.parse import urlencode
 
-from tests.cluster import audit, binaries, controlplane, node, preflight, state
+from tests.cluster import audit, binaries, controlplane, interrupts, node, preflight, state
 from tests.cluster.addresses import Addresses
 from tests.cluster.assembly import assemble
 from tests.cluster.controlplane import ControlPlane
@@ -59,11 +59,12 @@ class Cluster:
                 record, group = self._state.claim(nodes, owner)
                 assemble(Layout(record, group, self._state.folder, programs), archives, pool)
             except BaseException:
-                # First what the threads wait for, so that they end; then what they started meanwhile.
-                if left := self._state.group():
-                    left.kill()
-                pool.shutdown(cancel_futures=True)
-                self._state.remove()
+                with interrupts.ignored():
+                    # First what the threads wait for, so that they end; then what they started meanwhile.
+                    if left := self._state.group():
+                        left.kill()
+                    pool.shutdown(cancel_futures=True)
+                    self._state.remove()
                 raise
             pool.shutdown()
             say(f"The cluster {self.name} is up after {time.monotonic() - begun:.1f} s")
@@ -71,7 +72,7 @@ class Cluster:
 
     def down(self) -> None:
         """Take it down, in whatever condition it is; nothing of it is left, its logs neither."""
-        with self._state.locked():
+        with self._state.locked(), interrupts.ignored():
             self._state.remove()
 
     @staticmethod

@@ -99,7 +99,7 @@ class State:
         with exclusive():
             for number in range(LIMIT):
                 group = _group(number)
-                if group.exists() and (group.owner() is not None or group.processes()):
+                if group.exists() and not _reclaimed(group):
                     continue
                 if links.taken(Addresses(number)):
                     continue
@@ -135,6 +135,16 @@ class State:
         """Clear it, and remove its folder too. Hold the lock."""
         self.clear()
         self.folder.rmdir()
+
+
+def _reclaimed(group: Group) -> bool:
+    """Whether the group is nobody's: its claim was never finished, or its cluster's folder was deleted."""
+    owner = group.owner()
+    if (owner is None and group.processes()) or (owner is not None and Path(owner).is_dir()):
+        return False
+    group.kill()
+    group.remove()
+    return True
 
 
 def _group(number: int) -> Group:

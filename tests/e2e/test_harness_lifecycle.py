@@ -1,6 +1,7 @@
 """However a cluster ends, nothing of it is left; and of whatever is left, `up` makes a whole one."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from tests.cluster.processes import Process
 from tests.cluster.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
+
+_CONTROL_PLANE_TESTS = str(Path(__file__).parents[1] / "integration" / "test_harness_control_plane.py")
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +113,38 @@ def test_an_interrupted_up_leaves_nothing(machine: str, program: str, number: si
         _, said = up.communicate(timeout=60)
     assert up.returncode == 130, said
     assert not traces.left()
+
+
+def test_an_impatient_second_interrupt_changes_nothing() -> None:
+    with _command("up", "--name", "interrupted", "--nodes", "1") as up:
+        _wait_for(Cluster("interrupted"), "node1", "containerd")
+        traces = Traces("interrupted")
+        for _ in range(2):
+            os.killpg(up.pid, signal.SIGINT)
+        _, said = up.communicate(timeout=60)
+    assert up.returncode == 130, said
+    assert not traces.left()
+
+
+def test_an_interrupted_test_session_leaves_nothing() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", _CONTROL_PLANE_TESTS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as session:
+        cluster = Cluster(f"pytest-{session.pid}-api")
+        wait_until(lambda: cluster.kubectl("get", "namespace", "default"), timeout=60, what="the cluster")
+        traces = Traces(cluster.name)
+        os.killpg(session.pid, signal.SIGINT)
+        said, _ = session.communicate(timeout=60)
+    assert session.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert not traces.left()
+
+
+def test_a_cluster_whose_folder_was_deleted_makes_room() -> None:
+    cluster = Cluster("deleted").up(0)
+    number, traces = cluster.record.number, Traces("deleted")
+    shutil.rmtree(state.State("deleted").folder)
+    assert traces.left()
+    assert Cluster("next").up(0).record.number <= number
+    assert not [pid for pid in traces.processes if Process.of(pid)]
 
 
 @pytest.mark.parametrize(("machine", "program"), [("node1", "containerd"), ("node2", "kubelet")])
