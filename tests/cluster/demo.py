@@ -16,7 +16,7 @@ from types import FrameType
 
 import yaml
 
-from tests.cluster import binaries, images, operator_image
+from tests.cluster import binaries, images, operator_image, preflight
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import HarnessError
 from tests.cluster.machine import checked
@@ -27,6 +27,8 @@ FOLDER = PROJECT / "build" / "demo"
 OPERATOR = PROJECT / "manifests" / "default"
 SAMPLE = PROJECT / "manifests" / "samples" / "example-etcd-cluster.yaml"
 NAMESPACE = "etcd-operator-system"
+GROUP = "etcd.database.coreos.com"
+NODES = 3
 
 _COMPLETE = FOLDER / "image"  # written last: which image the operator of a demo that is up has
 _WRAPPER = """\
@@ -84,12 +86,13 @@ def down(context: str = "") -> None:
 
 
 def _use_own_cluster() -> str:
+    preflight.check(NODES)  # before the first thing that takes long
     operator = operator_image.operator_image()
     etcd = images.ensure_etcd_image(_sample()["spec"]["version"])
     cluster = Cluster("demo")
     if not cluster.exists:
         shutil.rmtree(FOLDER, ignore_errors=True)
-    cluster.up(images=[etcd, operator])
+    cluster.up(NODES, images=[etcd, operator])
     _leave_tools(cluster.kubeconfig.read_text(), binaries.find("kubectl")["kubectl"])
     return str(operator)
 
@@ -117,6 +120,8 @@ def _kubectl(*arguments: str, timeout: float = 120) -> str:
 
 
 def _deploy(image: str, context: str) -> None:
+    if context:
+        say(_image_help(context))
     in_namespace = ("--namespace", NAMESPACE)
     with step("Deploying the operator"):
         _kubectl("apply", "-k", str(OPERATOR))
@@ -127,7 +132,7 @@ def _deploy(image: str, context: str) -> None:
             _kubectl("rollout", "status", "deployment/etcd-operator", *in_namespace, "--timeout=90s")
         except HarnessError as error:
             pods = _kubectl("get", "pods", *in_namespace, "--output=wide")
-            raise HarnessError(f"{error}\n{pods}\n{_image_help(context) if context else ''}") from error
+            raise HarnessError(f"{error}\n{pods}") from error
 
 
 def _apply_sample() -> None:
@@ -147,14 +152,22 @@ def _apply_sample() -> None:
 def _leave_cluster() -> None:
     """Take out of a cluster of the user's what we put in, unless others use it by now."""
     sample = _sample()["metadata"]["name"]
-    listed = _kubectl("get", "etcdclusters", "--all-namespaces", "--output=name", "--ignore-not-found")
-    others = [name for name in listed.split() if name.rpartition("/")[2] != sample]
-    if others:
-        raise HarnessError(
-            f"Removing the operator's CRDs would delete these too: {', '.join(others)}. Delete them first"
-        )
-    _kubectl("delete", "--filename", str(SAMPLE), "--ignore-not-found", "--wait")
-    _kubectl("delete", "-k", str(OPERATOR), "--ignore-not-found", "--wait")
+    missing_is_fine = ("--ignore-not-found", "--wait")
+    definitions = [name for name in _kubectl("get", "crds", "--output=name").split() if name.endswith(GROUP)]
+    if definitions:
+        kinds = ",".join(name.rpartition("/")[2] for name in definitions)
+        listed = _kubectl("get", kinds, "--all-namespaces", "--output=name").split()
+        if others := [name for name in listed if name.rpartition("/")[2] != sample]:
+            raise HarnessError(
+                f"With the operator's CRDs these would be deleted too: {', '.join(others)}. Delete them first"
+            )
+        _kubectl("delete", "--filename", str(SAMPLE), *missing_is_fine)
+    # The operator before its CRDs, and wholly: it would create them again.
+    in_namespace = ("--namespace", NAMESPACE, "--cascade=foreground")
+    _kubectl("delete", "deployment/etcd-operator", *in_namespace, *missing_is_fine)
+    _kubectl("delete", "-k", str(OPERATOR), *missing_is_fine)
+    if definitions:
+        _kubectl("delete", *definitions, *missing_is_fine)
 
 
 def _sample() -> dict[str, dict[str, str]]:
@@ -166,7 +179,7 @@ def _image_help(context: str) -> str:
     name = operator_image.REFERENCE
     return textwrap.dedent(
         f"""\
-        If the image {name} is not on its nodes, build it and load it there; for kind:
+        The image {name} has to be on the cluster's nodes. If it isn't yet, for kind:
           docker build --tag {name} .
           kind load docker-image {name} --name {context.removeprefix("kind-")}"""
     )
