@@ -1,6 +1,7 @@
 """Operators under test: installed from `manifests/` as a user would, and taken away again."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ def kubectl_program() -> Path:
 def overlay_for(overlay: str, namespace: str, folder: Path) -> Path:
     """A user's copy of `manifests/` in `folder`, with the namespace of an overlay set as it tells to."""
     copy = folder / "manifests"
-    subprocess.run(["cp", "--archive", str(MANIFESTS), str(copy)], check=True)
+    shutil.copytree(MANIFESTS, copy)
     path = copy / overlay / "kustomization.yaml"
     text = path.read_text()
     assert "\nnamespace: default\n" in text
