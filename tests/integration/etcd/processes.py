@@ -95,9 +95,15 @@ class Process:
             )
         return self
 
-    def send(self, what: signal.Signals) -> None:
+    def freeze(self) -> None:
+        """Stop it in its tracks; returns when all its threads stand still."""
         assert self._running is not None
-        self._running.send_signal(what)
+        self._running.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def thaw(self) -> None:
+        assert self._running is not None
+        self._running.send_signal(signal.SIGCONT)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End it and wait for that; safe to call at any time."""

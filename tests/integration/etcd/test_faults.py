@@ -174,12 +174,12 @@ async def test_nobody_there_is_unreachable_and_a_frozen_member_is_not(
     process = cluster.members["m0"]
     async with cluster.client("m0") as client:
         await client.status(deadline=DEADLINE)
-        process.send(signal.SIGSTOP)
+        process.freeze()
         with pytest.raises(DeadlineExceeded):
             await client.status(deadline=SHORT)
         with pytest.raises(DeadlineExceeded):
             await MetricsPort(session, LOOPBACK, port=process.metrics_port).livez(deadline=SHORT)
-        process.send(signal.SIGCONT)
+        process.thaw()
         await eventually(lambda: client.status(deadline=DEADLINE))
 
 
