@@ -20,7 +20,7 @@ from app.kube.errors import AlreadyExists, Conflict, KubeError
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
 from certs import probe
-from certs.access import Access, Configuration
+from certs.access import Access, Configuration, StoredSecret
 from certs.authority import Authority, Leaf, create_authority, issue_leaf
 from certs.injector import inject, published, unpublished
 from certs.rotation import Settings, State, Step, next_step, take, wake
@@ -60,6 +60,8 @@ class ManagedCertificates:
         self._live = LiveContext()
         self._changed = asyncio.Event()
         self._backoff = Backoff(base=0.5, cap=_LONGEST_SLEEP)
+        self._seen: StoredSecret | None = None
+        self._reading: Reading | None = None
         self._state: State | None = None
         self._leaf: Leaf | None = None
         self._configurations: tuple[Configuration, ...] = ()
@@ -114,13 +116,7 @@ class ManagedCertificates:
         # In this order: see the injector.
         self._configurations = await self._access.configurations()
         stored = await self._access.secret()
-        reading = read(
-            {} if stored is None else stored.data,
-            now=now,
-            soak=self._settings.soak,
-            fresh=self._fresh,
-            remembered=self._state,
-        )
+        reading = self._read(stored, now=now)
         state = reading.state
         if not reading.whole:
             await self._write(state, None if stored is None else stored.version)
@@ -133,6 +129,18 @@ class ManagedCertificates:
         if await inject(self._access, self._configurations, state.bundle):
             return _AT_ONCE
         return self._until_due(now)
+
+    def _read(self, stored: StoredSecret | None, *, now: datetime) -> Reading:
+        if stored is None or stored != self._seen or self._reading is None or not self._reading.whole:
+            self._reading = read(
+                {} if stored is None else stored.data,
+                now=now,
+                soak=self._settings.soak,
+                fresh=self._fresh,
+                remembered=self._state,
+            )
+            self._seen = stored
+        return self._reading
 
     async def _step(self, reading: Reading, version: str, *, now: datetime) -> bool:
         state = reading.state
