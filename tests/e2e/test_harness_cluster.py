@@ -5,7 +5,7 @@ import urllib.request
 
 import pytest
 
-from tests.cluster import audit
+from tests.cluster import audit, images
 from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import NAME as CONTROL_PLANE
 from tests.cluster.errors import HarnessError
@@ -78,3 +78,10 @@ def test_a_pods_own_requests_are_in_the_audit_log(cluster: Cluster, namespace: s
     user = audit.service_account(namespace, "default")
     events = wait_until(lambda: cluster.audit(user), timeout=60, what="the request of the Pod")
     assert [event.forbidden for event in events] == [True]
+
+
+def test_every_node_has_the_images(cluster: Cluster, operator_reference: str) -> None:
+    wanted = {operator_reference, *(images.etcd_reference(version) for version in images.ETCD_VERSIONS)}
+    for node in cluster.nodes:
+        has = cluster.kubectl("get", "node", node, "--output=jsonpath={.status.images[*].names[*]}").split()
+        assert wanted <= set(has), node
