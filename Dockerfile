@@ -1,8 +1,8 @@
 # The operator's image: a Python, the locked packages, the operator; no root, nothing that is written to.
 # The same inputs give the same layers (with `--timestamp 0`, or SOURCE_DATE_EPOCH=0 for BuildKit).
 
-# Any image with Python 3.11 or newer and glibc. BASE needs no shell; BUILD, whose files don't stay, needs one,
-# and has the same Python at the same place.
+# Any image with Python 3.11 or newer, glibc and libstdc++. BASE needs no shell; BUILD, whose files stay behind, does,
+# and has the same Python in the same place.
 ARG BASE=python:3.11-slim-bookworm
 ARG BUILD=${BASE}
 ARG VERSION=0.10.0

@@ -12,6 +12,7 @@ import signal
 import sys
 import textwrap
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 
 import yaml
@@ -34,7 +35,7 @@ _COMPLETE = FOLDER / "image"  # written last: which image the operator of a demo
 _WRAPPER = """\
 #!/bin/sh
 # kubectl for the demo's cluster, whatever KUBECONFIG says.
-KUBECONFIG='{kubeconfig}' exec '{program}' "$@"
+KUBECONFIG={kubeconfig} exec {program} "$@"
 """
 
 
@@ -111,7 +112,7 @@ def _leave_tools(kubeconfig: str, program: Path) -> None:
     config.touch(mode=0o600)
     config.write_text(kubeconfig)
     wrapper = FOLDER / "kubectl"
-    wrapper.write_text(_WRAPPER.format(kubeconfig=config, program=program))
+    wrapper.write_text(_WRAPPER.format(kubeconfig=quote(str(config)), program=quote(str(program))))
     wrapper.chmod(0o755)
 
 
