@@ -11,26 +11,28 @@ rest closed.
 """
 
 import asyncio
-import logging
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
+from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
 from webhooks.review import MAX_BODY, Hook, Reply, refuse, review
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 KEEP_ALIVE: Final = 120.0
 """Seconds. Go's clients drop an idle connection after 90; the server must not be the first, or a request may
 be under way on a connection that it closes."""
+
+Handler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _THREAD_ABOVE: Final = 64 * 1024
 """Bytes; smaller reviews are judged faster than a thread is woken."""
@@ -67,7 +69,7 @@ class WebhookServer:
         self.port = port
         self._draining = False
         self._loop: asyncio.AbstractEventLoop
-        self._http: web.Server | None = None
+        self._http: _Connections | None = None
         self._listener: asyncio.Server | None = None
         self._latency = {path: metrics.webhook_latency.labels(path) for path in hooks}
         self._in_flight = {path: metrics.webhook_in_flight.labels(path) for path in hooks}
@@ -75,7 +77,7 @@ class WebhookServer:
     async def start(self) -> None:
         """Listen; raises ``OSError`` if the address is taken."""
         self._loop = asyncio.get_running_loop()
-        self._http = web.Server(
+        self._http = _Connections(
             self._handle,
             request_factory=self._request,
             access_log=None,
@@ -99,7 +101,7 @@ class WebhookServer:
         self._listener.close()
         self._http.pre_shutdown()
         await self._http.shutdown(grace)
-        await self._listener.wait_closed()
+        await self._http.closed(grace)
         self._listener = self._http = None
 
     def _request(
@@ -127,7 +129,7 @@ class WebhookServer:
             self._latency[path].observe(perf_counter() - begin)
         self._metrics.webhook_requests.labels(path, str(reply.status)).inc()
         if reply.fault is not None:
-            _log.error("Failed to judge a review.", exc_info=reply.fault, extra={"webhook": path})
+            _log.error("Failed to judge a review", webhook=path, exc_info=reply.fault)
         return self._respond(reply)
 
     async def _answer(self, request: web.BaseRequest, hook: Hook) -> Reply:
@@ -151,6 +153,38 @@ class WebhookServer:
         if self._draining:
             response.force_close()
         return response
+
+
+class _Connections(web.Server):
+    """aiohttp's server, which can also say when its connections are gone, TLS's farewell included."""
+
+    def __init__(self, handler: Handler, **settings: Any) -> None:
+        super().__init__(handler, **settings)
+        self._transports: dict[RequestHandler, asyncio.Transport] = {}
+        self._none_left = asyncio.Event()
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """A client has come."""
+        self._transports[handler] = transport
+        super().connection_made(handler, transport)
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """A client has gone."""
+        super().connection_lost(handler, exc)
+        self._transports.pop(handler, None)
+        if not self._transports:
+            self._none_left.set()
+
+    async def closed(self, seconds: float) -> None:
+        """Wait until all connections that are being closed are closed; cut off those that take too long."""
+        self._none_left.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                while self._transports:
+                    await self._none_left.wait()
+        except TimeoutError:
+            for transport in tuple(self._transports.values()):
+                transport.abort()
 
 
 def _timeout(given: str | None) -> float:
