@@ -213,7 +213,7 @@ class SimulatedCluster:
 
     def _elect(self, group: Iterable[Process]) -> Process | None:
         group = list(group)
-        candidates = [process for process in group if not process.lagging and self._electable(process, group)]
+        candidates = [process for process in group if self._electable(process, group)]
         if not candidates:
             return None
         best = max(candidates, key=lambda process: (process.held.state.age, -process.held.member_id))
@@ -222,13 +222,16 @@ class SimulatedCluster:
         return best
 
     def _electable(self, candidate: Process | None, group: Iterable[Process]) -> bool:
-        """Whether a quorum of voters that have no newer log is there to vote for it."""
+        """Whether a quorum of voters that have no newer log is there to vote for it, and to follow it."""
         if candidate is None or candidate.data is None:
             return False
         state = candidate.data.state
-        votes = {process.held.member_id for process in group if process.held.state.age <= state.age} & set(
-            state.voters
-        )
+        votes = {
+            process.held.member_id
+            for process in group
+            if process.held.state.age <= state.age and not process.lagging
+        }
+        votes &= set(state.voters)
         return candidate.data.member_id in votes and len(votes) >= state.quorum
 
     def _replicate(self, leader: Process, group: Iterable[Process]) -> None:

@@ -82,7 +82,7 @@ class Process:
     joined: bool = False  # has been in a quorum since it started: until then its client port is silent
     exit: Exit | None = None
     cut: bool = False  # off the network of the peers, not of the clients
-    lagging: bool = False  # receives nothing new
+    lagging: bool = False  # receives nothing new, and so counts for no quorum
     dialable: bool = True  # on the network of the clients
 
     @property

@@ -149,6 +149,18 @@ async def test_without_a_quorum_calls_hang_for_their_deadline_and_status_answers
         await client.status(deadline=DEADLINE)
 
 
+async def test_a_voter_that_receives_nothing_counts_for_no_quorum() -> None:
+    world = World(3)
+    client = await world.client("m2")
+    world.etcd.connect("m1", lagging=True)
+    await client.put(b"k", b"v", deadline=DEADLINE)
+    world.down("m0")
+    with pytest.raises(errors.DeadlineExceeded):
+        await client.put(b"k", b"v", deadline=DEADLINE)
+    world.etcd.connect("m1")
+    await client.put(b"k", b"v", deadline=DEADLINE)
+
+
 async def test_leadership_moves_only_by_the_leader_and_only_to_a_voter_that_is_there() -> None:
     world = World(3)
     leader = world.leader()
