@@ -27,9 +27,6 @@ SCHEMA_VERSION = 1
 
 VERSION_ANNOTATION = f"{GROUP}/schema-version"
 
-SCALABLE = False
-"""Whether EtcdClusters have a scale subresource: once growing and shrinking are built."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
@@ -94,7 +91,7 @@ def crds() -> dict[str, JsonObject]:
 
 def _crd(kind: _Kind) -> JsonObject:
     subresources: JsonObject = {"status": {}}
-    if SCALABLE and kind.model is EtcdCluster:
+    if kind.model is EtcdCluster:
         subresources["scale"] = {
             "specReplicasPath": ".spec.size",
             "statusReplicasPath": ".status.size",

@@ -76,7 +76,7 @@ _NAMES = {
     for parent in dict.fromkeys(f.parent for f in FIELDS)
 }
 
-CHANGES = ("spec.size", "spec.version", "spec.repository", "spec.pod", "spec.TLS")
+CHANGES = ("spec.version", "spec.repository", "spec.pod", "spec.TLS")
 """Fields of an EtcdCluster whose value cannot be changed yet."""
 
 KINDS = frozenset({"EtcdBackup", "EtcdRestore"})

@@ -61,6 +61,7 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
     complete = (
         step.journal.latch is not None
         and len(health.ready) == len(health.voters) == len(health.members) == spec.size
+        and {*observed.pods, *observed.volumes} <= set(health.members)
         and trouble is None
         and available.value is True
     )
