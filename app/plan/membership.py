@@ -10,7 +10,7 @@ it, and as many must be healthy before as it takes to commit it.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.api import names, versions
 from app.api.cluster import ClusterSpec
@@ -123,7 +123,9 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
         _grow(observed, spec, journal, seats, via) if len(seats.members) < size else None,
     ):
         if decision is not None:
-            return decision
+            # What is sent again, since etcd did not take it, is told once.
+            repeated = decision.journal.intent is not None and decision.journal.intent == journal.intent
+            return replace(decision, event=None) if repeated else decision
     return Change(journal)
 
 
