@@ -88,7 +88,6 @@ def test_what_is_not_built_is_denied_on_create_and_on_update(
 
 
 CHANGES = [
-    ("spec.size", "3", {"size": 5}),
     ("spec.version", "3.6.16", {"version": "3.6.15"}),
     ("spec.repository", "quay.io/coreos/etcd", {"repository": "example.com/etcd"}),
     ("spec.pod", "", {"pod": {"resources": {"limits": {"memory": "1Gi"}}}}),

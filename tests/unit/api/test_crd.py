@@ -126,14 +126,7 @@ def test_names_and_columns() -> None:
     assert spec["names"]["shortNames"] == ["etcd"]
     columns = [column["name"] for column in spec["versions"][0]["additionalPrinterColumns"]]
     assert columns[:6] == ["Size", "Ready", "Version", "Phase", "Available", "Age"]
-    assert spec["versions"][0]["subresources"] == {
-        "status": {},
-        "scale": {
-            "specReplicasPath": ".spec.size",
-            "statusReplicasPath": ".status.size",
-            "labelSelectorPath": ".status.selector",
-        },
-    }
+    assert spec["versions"][0]["subresources"] == {"status": {}}
     assert "shortNames" not in crds()["etcdbackups"]["spec"]["names"]
     for crd in crds().values():
         assert "preserveUnknownFields" not in crd["spec"]
