@@ -126,7 +126,12 @@ def test_names_and_columns() -> None:
     assert spec["names"]["shortNames"] == ["etcd"]
     columns = [column["name"] for column in spec["versions"][0]["additionalPrinterColumns"]]
     assert columns[:6] == ["Size", "Ready", "Version", "Phase", "Available", "Age"]
-    assert spec["versions"][0]["subresources"] == {"status": {}}
+    subresources = spec["versions"][0]["subresources"]
+    assert subresources["status"] == {}
+    assert ("scale" in subresources) is ("spec.size" not in unbuilt.CHANGES)
+    for path in subresources.get("scale", {}).values():
+        assert at(schema_of("etcdclusters"), path.removeprefix("."))
+    assert crds()["etcdbackups"]["spec"]["versions"][0]["subresources"] == {"status": {}}
     assert "shortNames" not in crds()["etcdbackups"]["spec"]["names"]
     for crd in crds().values():
         assert "preserveUnknownFields" not in crd["spec"]

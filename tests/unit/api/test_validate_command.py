@@ -81,7 +81,7 @@ def test_an_update_is_checked_against_what_is_stored(manifest: Path, tmp_path: P
     paused = write(manifest, changed(OLD, "spec.paused", True))
     assert main(["-f", paused, "--old", stored]) == 0
     assert main(["-f", paused]) == 1
-    assert main(["-f", write(manifest, changed(OLD, "spec.size", 7)), "--old", stored]) == 1
+    assert main(["-f", write(manifest, changed(OLD, "spec.size", 9)), "--old", stored]) == 1
 
 
 def test_json(manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:

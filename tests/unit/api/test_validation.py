@@ -116,7 +116,6 @@ def test_what_is_not_built_is_denied_by_its_name(field: unbuilt.UnbuiltField) ->
 
 
 CHANGES = [
-    (cluster(size=3), cluster(size=5), "spec.size", 3),
     (cluster(version="3.6.15"), cluster(version="3.6.16"), "spec.version", "3.6.15"),
     (cluster(repository="a/etcd"), cluster(repository="b/etcd"), "spec.repository", "a/etcd"),
     (cluster(repository="a/etcd"), cluster(), "spec.repository", "a/etcd"),
@@ -128,6 +127,9 @@ CHANGES = [
 def test_changes_that_are_not_built_are_denied(
     old: dict[str, Any], new: dict[str, Any], path: str, nearest: Any
 ) -> None:
+    if path not in unbuilt.CHANGES:
+        assert validate(new, old).faults == ()
+        return
     (fault,) = validate(new, old).faults
     assert (fault.path, fault.reason, fault.nearest) == (path, Reason.FORBIDDEN, nearest)
     assert "is not available in this version" in fault.message
