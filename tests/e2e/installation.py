@@ -6,12 +6,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.cluster import binaries
+from tests.cluster import audit, binaries
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import HarnessError
 from tests.e2e import kube
@@ -31,6 +33,21 @@ class Installation:
     cluster: Cluster
     namespace: str
     account: str = NAME
+    since: str = ""
+    """When it was installed, as RFC 3339 in UTC."""
+
+    def requests(self) -> list[audit.Event]:
+        """What it has asked of the API server so far."""
+        asked = self.cluster.audit(audit.service_account(self.namespace, self.account))
+        return [event for event in asked if event.request_received_timestamp >= self.since]
+
+    def refused(self) -> set[tuple[str, str]]:
+        """The verbs and paths of requests that it had no right to."""
+        return {
+            (event.verb, event.request_uri.partition("?")[0])
+            for event in self.requests()
+            if event.forbidden or event.code == HTTPStatus.FORBIDDEN
+        }
 
     def kubectl(self, *arguments: str, timeout: float = 120) -> str:
         return self.cluster.kubectl("-n", self.namespace, *arguments, timeout=timeout)
@@ -103,12 +120,15 @@ def installed(
     """An operator made of these objects, rolled out; all of them are gone afterwards."""
     text = yaml.safe_dump_all(objects)
     options = ("--server-side", "--warnings-as-errors", "-f-")
+    since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    operator = Installation(cluster, namespace, account, since)
     try:
         cluster.kubectl("apply", *options, text=text)
-        operator = Installation(cluster, namespace, account)
         operator.wait_rolled_out()
         yield operator
     finally:
+        # First what uses the rights, then the rights: its last requests are to be none that is refused.
+        operator.kubectl("delete", "deployment", NAME, "--cascade=foreground", "--ignore-not-found")
         cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "-f-", text=text)
 
 

@@ -1,0 +1,41 @@
+"""What the operator left behind in the records of the API server, after everything that was asked of it."""
+
+import pytest
+
+from tests.cluster import audit
+from tests.cluster.cluster import Cluster
+from tests.e2e.installation import CRDS, Installation, crd
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def requests(operator: Installation) -> list[audit.Event]:
+    """What the operator has asked of the API server so far."""
+    found = operator.requests()
+    assert found
+    return found
+
+
+def test_H12_the_shipped_rights_were_enough(operator: Installation) -> None:
+    assert operator.refused() == set()
+
+
+def test_nothing_deprecated_was_used(requests: list[audit.Event]) -> None:
+    assert {event.request_uri for event in requests if event.deprecated} == set()
+
+
+def test_no_request_was_malformed(requests: list[audit.Event]) -> None:
+    refused = {
+        (event.verb, event.request_uri, event.code) for event in requests if event.code in {400, 405, 422}
+    }
+    assert refused == set()
+
+
+def test_H14_the_operators_own_crds_are_structural_and_established(
+    cluster: Cluster, operator: Installation
+) -> None:
+    for name in CRDS:
+        conditions = {one["type"]: one["status"] for one in crd(cluster, name)["status"]["conditions"]}
+        assert "NonStructuralSchema" not in conditions
+        assert conditions["Established"] == "True"
