@@ -56,7 +56,7 @@ spec:
 def create_role(cluster: Cluster, *options: str, **variables: str) -> str:
     """Run the script as a user would, with its options as environment or flags."""
     path = f"{kubectl_program().parent}:{os.environ['PATH']}"
-    environment = {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig), **variables}
+    environment = os.environ | {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig)} | variables
     done = subprocess.run(
         [MANIFESTS / "create_role.sh", *options],
         env=environment,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.config import WebhookMode, load
 from tests.cluster.cluster import Cluster
 from tests.e2e.installation import CRDS, MANIFESTS, kustomized, overlay_for
 from tests.e2e.kube import Object
@@ -170,6 +171,33 @@ def test_H14_the_crds_are_structural(control_plane: Cluster, applied: Callable[[
         assert "size" in columns
     finally:
         control_plane.kubectl("delete", "-k", folder, "--ignore-not-found")
+
+
+def test_cert_manager_can_take_the_webhooks_certificate_over(tmp_path: Path) -> None:
+    overlay_for("namespaced", "my-team", tmp_path)
+    mine = tmp_path / "manifests" / "mine"
+    mine.mkdir()
+    kustomization = {"resources": ["../namespaced"], "components": ["../webhook/cert-manager"]}
+    (mine / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    objects = kustomized(mine)
+    (certificate,) = [one for one in objects if one["kind"] == "Certificate"]
+    assert certificate["metadata"]["namespace"] == "my-team"
+    assert certificate["spec"]["dnsNames"] == [
+        "etcd-operator-webhook.my-team.svc",
+        "etcd-operator-webhook.my-team.svc.cluster.local",
+    ]
+    annotations = [
+        one["metadata"]["annotations"] for one in objects if one["kind"].endswith("WebhookConfiguration")
+    ]
+    assert annotations == [{"cert-manager.io/inject-ca-from": "my-team/etcd-operator-webhook"}] * 2
+    (deployment,) = [one for one in objects if one["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    environment = {"MY_POD_NAMESPACE": "my-team", "MY_POD_NAME": "x"}
+    webhook = load(container["command"][1:], environment).webhook
+    assert webhook.mode is WebhookMode.EXTERNAL
+    assert [mount["mountPath"] for mount in container["volumeMounts"]] == [str(webhook.cert_dir)]
+    (volume,) = deployment["spec"]["template"]["spec"]["volumes"]
+    assert volume["secret"]["secretName"] == certificate["spec"]["secretName"]
 
 
 def test_the_walk_through_is_rendered_without_a_cluster() -> None:
