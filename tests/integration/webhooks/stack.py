@@ -1,7 +1,7 @@
 """An operator's webhook side as it runs in a Pod, many times over, and the way the API server reaches it."""
 
 import asyncio
-import json
+import base64
 import socket
 from contextlib import suppress
 from datetime import timedelta
@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 import yaml
 
 from app.kube.api import Api
+from app.kube.errors import NotFound
+from app.kube.objects import CustomObject, WebhookConfiguration
+from app.kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 from app.ops.metrics import Metrics
 from certs.access import KubeAccess
 from certs.certificates import utc_now
@@ -21,6 +24,11 @@ from webhooks.routes import hooks
 from webhooks.server import WebhookServer
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
+ETCD_CLUSTERS = Resource("etcd.database.coreos.com", "v1beta2", "etcdclusters", "EtcdCluster", CustomObject)
+RESOURCES: dict[str, Resource[WebhookConfiguration]] = {
+    "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
+    "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
+}
 SERVICE = "etcd-operator-webhook"
 SECRET = "etcd-operator-webhook-ca"
 LONG = Settings(ca_lifetime=timedelta(days=365), leaf_lifetime=timedelta(days=7), soak=timedelta(seconds=60))
@@ -167,6 +175,68 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             await writer.wait_closed()
 
 
+class Stack:
+    """All of an installation's webhook side: configurations, a Service, replicas behind it."""
+
+    def __init__(self, api: Api, *, address: str, namespace: str, settings: Settings = LONG) -> None:
+        self.api = api
+        self.address = address
+        self.namespace = namespace
+        self.settings = settings
+        self.name = f"etcd-operator-{namespace}"
+        self.balancer = Balancer(address)
+        self.replicas: list[Replica] = []
+        self.manifests: list[dict[str, Any]] = []
+
+    async def start(self, *, replicas: int) -> None:
+        await self.balancer.start()
+        self.manifests = configurations(name=self.name, namespace=self.namespace, url=self.balancer.url)
+        await self.apply_configurations()
+        await asyncio.gather(*(self.add_replica() for _ in range(replicas)))
+
+    async def apply_configurations(self) -> None:
+        for manifest in self.manifests:
+            resource = RESOURCES[manifest["kind"]]
+            await self.api.apply(resource, manifest, field_manager="installer")
+
+    async def add_replica(self) -> Replica:
+        replica = Replica(
+            self.api,
+            address=self.address,
+            namespace=self.namespace,
+            configuration=self.name,
+            settings=self.settings,
+        )
+        self.replicas.append(replica)
+        await replica.start()
+        await replica.ready()
+        self.balancer.endpoints.append(replica)
+        return replica
+
+    async def remove_replica(self, replica: Replica, *, drain: float = 0.0) -> None:
+        """As a Pod goes: out of the Service, answering on for `drain` seconds, then stopped."""
+        self.balancer.endpoints.remove(replica)
+        replica.server.drain()
+        await asyncio.sleep(drain)
+        await replica.stop()
+        self.replicas.remove(replica)
+
+    async def bundles(self) -> set[bytes]:
+        """The different bundles in the two configurations."""
+        found = set()
+        for manifest in self.manifests:
+            live = await self.api.get(RESOURCES[manifest["kind"]], None, self.name)
+            found |= {base64.b64decode(hook.client_config.get("caBundle") or "") for hook in live.webhooks}
+        return found
+
+    async def stop(self) -> None:
+        for manifest in self.manifests:
+            with suppress(NotFound):
+                await self.api.delete(RESOURCES[manifest["kind"]], None, self.name)
+        await asyncio.gather(*(replica.stop() for replica in self.replicas))
+        await self.balancer.stop()
+
+
 def etcd_cluster(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
     return {
         "apiVersion": "etcd.database.coreos.com/v1beta2",
@@ -174,7 +244,3 @@ def etcd_cluster(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }
-
-
-def compact(value: object) -> str:
-    return json.dumps(value, sort_keys=True)

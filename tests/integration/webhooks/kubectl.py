@@ -1,0 +1,37 @@
+"""kubectl, as a person uses it."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+from tests.cluster import binaries
+
+
+class KubectlError(Exception):
+    """It failed; the text is all that it said."""
+
+
+class Kubectl:
+    """Runs kubectl and returns its output."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._command = [str(binaries.find("kubectl")["kubectl"]), f"--kubeconfig={kubeconfig}"]
+
+    async def __call__(self, *arguments: str, stdin: str = "", editor: str = "") -> str:
+        """Run it beside the loop, since it waits for webhooks that the loop answers."""
+        return await asyncio.to_thread(self.run, *arguments, stdin=stdin, editor=editor)
+
+    def run(self, *arguments: str, stdin: str = "", editor: str = "") -> str:
+        done = subprocess.run(
+            [*self._command, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**os.environ, "KUBE_EDITOR": editor},
+        )
+        if done.returncode != 0:
+            raise KubectlError(done.stdout + done.stderr)
+        return done.stdout
