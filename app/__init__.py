@@ -1,0 +1,1 @@
+"""The operator: Kubernetes in, etcd clusters out."""

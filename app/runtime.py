@@ -36,7 +36,7 @@ from app.kube.lease import Elector, Timing, identity
 from app.kube.queue import WorkQueue
 from app.kube.transport import Transport
 from app.kube.workers import Workers
-from app.observe.caches import make_caches
+from app.observe.caches import BY_NAMESPACE, make_caches
 from app.observe.cluster import Observer
 from app.observe.pulse import Pulse
 from app.ops.health import HealthServer
@@ -45,7 +45,7 @@ from app.ops.metrics import Metrics
 from app.ops.supervision import supervise
 from app.ops.watchdog import Watchdog
 from certs.certificates import Certificates, certificates
-from webhooks.routes import hooks
+from webhooks.routes import hooks, rules_of
 from webhooks.server import WebhookServer
 
 log = get_logger(__name__)
@@ -75,7 +75,7 @@ class Operator:
         if config.webhook.mode is not WebhookMode.OFF:
             self._certificates = certificates(self._api, config, metrics=metrics)
             self._webhooks = WebhookServer(
-                hooks=hooks(),
+                hooks=hooks(rules_of(self._neighbours)),
                 ssl_context=self._certificates.ssl_context,
                 metrics=metrics,
                 port=config.webhook.port,
@@ -187,6 +187,11 @@ class Operator:
         while True:
             self._webhook_trouble = await source.check() or ""
             await asyncio.sleep(READINESS_SECONDS)
+
+    def _neighbours(self, namespace: str) -> list[str]:
+        """The names of the EtcdClusters that a namespace has, as far as the cache knows."""
+        known = self._caches.clusters.store.by_index(BY_NAMESPACE, namespace)
+        return [one.metadata.name for one in known]
 
     def _unsynced(self) -> str:
         missing = [one.resource.plural for one in self._caches.all if not one.synced.is_set()]

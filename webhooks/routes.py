@@ -7,12 +7,12 @@ Not looked at: objects on their way out, since finalizers must come off whatever
 subresources that are not ours to judge, should a configuration send them; anything but CREATE and UPDATE.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
-from app.api.kinds import Rules, rules_for
+from app.api.kinds import SCALE, Rules, beside, rules_for
 from app.api.verdict import Fault
 from webhooks.jsonpatch import additions
 from webhooks.protocol import ALLOWED, Cause, Details, Request, Response, Status
@@ -28,13 +28,33 @@ _WARNING_LENGTH = 120
 
 _encoder = msgspec.json.Encoder()
 
-Lookup: TypeAlias = Callable[[str], Rules | None]
-"""The rules of a kind, or None for a kind that is not ours."""
+Lookup: TypeAlias = Callable[[Request], Rules | None]
+"""The rules that a request goes by, or None for one that is not ours to judge."""
+
+Neighbours: TypeAlias = Callable[[str], Collection[str]]
+"""The names of the EtcdClusters of a namespace, as far as they are known."""
 
 
-def hooks(rules: Lookup = rules_for) -> Mapping[str, Hook]:
+def rules_of(neighbours: Neighbours = lambda _namespace: ()) -> Lookup:
+    """The rules by the request's kind; those for a new EtcdCluster know of its ``neighbours``."""
+
+    def find(request: Request) -> Rules | None:
+        if request.sub_resource:
+            return SCALE if (request.sub_resource, request.kind.kind) == ("scale", "Scale") else None
+        if request.kind.group != GROUP:
+            return None
+        rules = rules_for(request.kind.kind)
+        if rules is not None and rules.kind == "EtcdCluster" and request.operation == "CREATE":
+            return beside(rules, neighbours(request.namespace))
+        return rules
+
+    return find
+
+
+def hooks(rules: Lookup | None = None) -> Mapping[str, Hook]:
     """The decision behind each path of the server."""
-    return {MUTATE: mutating(rules), VALIDATE: validating(rules)}
+    lookup = rules or rules_of()
+    return {MUTATE: mutating(lookup), VALIDATE: validating(lookup)}
 
 
 def mutating(rules: Lookup) -> Hook:
@@ -71,11 +91,9 @@ def validating(rules: Lookup) -> Hook:
 
 
 def _rules(request: Request, rules: Lookup) -> Rules | None:
-    if request.operation not in {"CREATE", "UPDATE"} or request.kind.group != GROUP:
+    if request.operation not in {"CREATE", "UPDATE"} or request.deleting:
         return None
-    if request.sub_resource or request.deleting:
-        return None
-    return rules(request.kind.kind)
+    return rules(request)
 
 
 def _denial(request: Request, faults: Sequence[Fault]) -> Status:

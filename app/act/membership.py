@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from app.etcd.client import Client, Dialer
 from app.etcd.endpoint import Endpoint
-from app.etcd.errors import MemberNotFound, NotLearner, PeerURLExists, Unhealthy
+from app.etcd.errors import AlreadyExists, MemberNotFound, NotLearner, Unhealthy
 from app.kube.errors import NotLeading
 from app.ops.logging import get_logger
 from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember
@@ -40,7 +40,7 @@ class Membership:
             )
             try:
                 await _call(client, action)
-            except (PeerURLExists, NotLearner, MemberNotFound) as error:
+            except (AlreadyExists, NotLearner, MemberNotFound) as error:
                 log.info("Found a change of the membership carried out", member=action.member, error=error)
             except Unhealthy as error:
                 # etcd wants its members connected for 5 s: the normal answer right after a start.

@@ -1,10 +1,12 @@
 """Which rules an object goes by: one entry for each kind, so that callers treat all kinds alike."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from app.api.defaults import default
+from app.api.scale import validate_scale
 from app.api.validation import validate, validate_backup, validate_restore
 from app.api.verdict import Verdict
 
@@ -29,6 +31,15 @@ _ALL = (
     Rules("EtcdRestore", "etcdrestores", _nothing, validate_restore),
 )
 _BY_KIND = {rules.kind: rules for rules in _ALL}
+
+
+SCALE = Rules("Scale", "etcdclusters/scale", _nothing, validate_scale)
+"""The rules of what ``kubectl scale`` and autoscalers write."""
+
+
+def beside(rules: Rules, neighbours: Collection[str]) -> Rules:
+    """Return the rules of an EtcdCluster in a namespace that has these other EtcdClusters."""
+    return replace(rules, validate=partial(validate, neighbours=neighbours))
 
 
 def rules_for(kind: str) -> Rules | None:

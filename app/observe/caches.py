@@ -14,6 +14,7 @@ from app.ops.metrics import Metrics
 
 ETCD_CLUSTERS = Resource(GROUP, VERSION, "etcdclusters", "EtcdCluster", CustomObject)
 BY_CLUSTER = "cluster"
+BY_NAMESPACE = "namespace"
 
 
 def cluster_of(obj: Object) -> str:
@@ -51,7 +52,13 @@ def make_caches(api: Api, *, namespace: str | None, metrics: Metrics) -> Caches:
         "metrics": metrics,
     }
     return Caches(
-        clusters=Informer(api, ETCD_CLUSTERS, namespace=namespace, metrics=metrics),
+        clusters=Informer(
+            api,
+            ETCD_CLUSTERS,
+            namespace=namespace,
+            indexers={BY_NAMESPACE: lambda obj: (obj.metadata.namespace,)},
+            metrics=metrics,
+        ),
         pods=Informer(api, PODS, **children),
         volumes=Informer(api, PERSISTENT_VOLUME_CLAIMS, **children),
         services=Informer(api, SERVICES, **children),

@@ -16,6 +16,7 @@ from app.etcd.errors import EtcdError
 from app.etcd.probe import MetricsPort
 
 ANSWER_SECONDS = 2.0
+NOT_FOUND = 404
 LOOK_SECONDS = 60.0
 """How long a cluster may go without a whole look.
 
@@ -58,8 +59,11 @@ class Pulse:
         return all(await asyncio.gather(*(self._ready(address) for address in known.addresses)))
 
     async def _ready(self, address: str) -> bool:
+        port = MetricsPort(self._session, address)
         try:
-            answer = await MetricsPort(self._session, address).readyz(deadline=ANSWER_SECONDS)
+            answer = await port.readyz(deadline=ANSWER_SECONDS)
+            if answer.status == NOT_FOUND:  # before etcd 3.4.29 and 3.5.11
+                answer = await port.health(deadline=ANSWER_SECONDS)
         except EtcdError:
             return False
         return answer.ok

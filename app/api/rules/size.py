@@ -14,17 +14,15 @@ MOST = 7
 RANGE = f"must be from {LEAST} to {MOST}"
 
 
-def check_size(size: Any, report: Report) -> None:
-    """Check ``spec.size``; absent means the default."""
+def check_size(size: Any, report: Report, *, path: str = "spec.size") -> None:
+    """Check a number of members, which is at ``path``; absent means the default."""
     if size is None:
         return
     number = whole_number(size)
     if number is None:
-        report.wrong_type("spec.size", size, f"an integer from {LEAST} to {MOST}")
+        report.wrong_type(path, size, f"an integer from {LEAST} to {MOST}")
     elif not LEAST <= number <= MOST:
-        report.invalid("spec.size", size, RANGE, nearest=LEAST if number < LEAST else MOST)
+        report.invalid(path, size, RANGE, nearest=LEAST if number < LEAST else MOST)
     elif number % 2 == 0:
         below, above = number - 1, number + 1
-        report.warn(
-            f"spec.size: {number} members survive no more failures than {below}; use {below} or {above}"
-        )
+        report.warn(f"{path}: {number} members survive no more failures than {below}; use {below} or {above}")

@@ -7,7 +7,7 @@ from app.api.kinds import Rules
 from app.api.verdict import Fault, Reason, Verdict
 from tests.unit.webhooks.reviews import Object, body, cluster, patched
 from webhooks.review import review
-from webhooks.routes import MUTATE, VALIDATE, hooks
+from webhooks.routes import MUTATE, VALIDATE, hooks, rules_of
 
 HOOKS = hooks()
 
@@ -99,6 +99,34 @@ def test_W33_denial_is_422_with_a_cause_for_each_field() -> None:
 def test_generated_name_stands_in_for_the_name() -> None:
     obj = {**cluster(size=8), "metadata": {"generateName": "example-"}}
     assert ask(VALIDATE, object=obj, name="")["status"]["details"]["name"] == "example-"
+
+
+def test_C11_scaling_goes_through_the_rules_of_the_size() -> None:
+    scale = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "a"},
+        "spec": {"replicas": 9},
+    }
+    asked = {
+        "kind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+        "subResource": "scale",
+        "oldObject": {**scale, "spec": {"replicas": 3}},
+    }
+    denied = ask(VALIDATE, "UPDATE", object=scale, **asked)
+    (cause,) = denied["status"]["details"]["causes"]
+    assert (cause["field"], denied["allowed"]) == ("spec.replicas", False)
+    assert "the nearest valid value is 7" in cause["message"]
+    assert ask(VALIDATE, "UPDATE", object={**scale, "spec": {"replicas": 5}}, **asked)["allowed"] is True
+    assert "patch" not in ask(MUTATE, "UPDATE", object=scale, **asked)
+
+
+def test_a_cluster_that_would_share_a_service_with_its_neighbour_is_denied() -> None:
+    hook = hooks(rules_of(lambda namespace: ["a"] if namespace == "ns" else []))[VALIDATE]
+    claimant = {**cluster(size=3), "metadata": {"name": "a-client"}}
+    for namespace, allowed in (("ns", False), ("other", True)):
+        reply = review(body(object=claimant, namespace=namespace), hook)
+        assert json.loads(reply.body)["response"]["allowed"] is allowed
 
 
 def test_W34_warnings_come_with_denials_too() -> None:
