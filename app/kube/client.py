@@ -6,6 +6,7 @@ busy server asks for, and a second try with a token read anew.
 """
 
 import asyncio
+import io
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -117,7 +118,8 @@ class HttpTransport:
                 request.method,
                 self._base + request.path,
                 params=request.query,
-                data=request.body,
+                # As a stream, which is written in pieces: a large body in one would hold the loop up.
+                data=None if request.body is None else io.BytesIO(request.body),
                 headers=headers,
                 # The deadlines are asyncio's: those of aiohttp are rounded up to whole seconds.
                 timeout=aiohttp.ClientTimeout(),
