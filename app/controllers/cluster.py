@@ -31,6 +31,7 @@ from app.ops.metrics import Metrics
 from app.plan.accept import Accepted, accept, complaint
 from app.plan.actions import DeletePod
 from app.plan.cluster import SETTLED, plan
+from app.plan.gauges import SECONDS as GAUGE_SECONDS
 from app.plan.observed import ClusterRef, Observed
 from app.plan.refusal import refuse
 from app.plan.step import Plan
@@ -80,6 +81,7 @@ class ClusterController:
         self._metrics = metrics
         self._patience = patience or Patience()
         self._stopwatch = Stopwatch()
+        self._gauges: dict[str, float] = {}
         self._leading_since = float("-inf")
         self._now = now
 
@@ -120,6 +122,7 @@ class ClusterController:
         if obj is None:
             self._patience.forget(key)
             self._stopwatch.forget(key)
+            self._gauges.pop(key, None)
             self._hands.pulse.forget(key)
             self._queue.drop(key)
             return None
@@ -161,10 +164,13 @@ class ClusterController:
             observed,
             ages=self._stopwatch.time(key, symptoms(observed)),
             leading_for=time.monotonic() - self._leading_since,
+            gauges_due=time.monotonic() - self._gauges.get(key, float("-inf")) >= GAUGE_SECONDS,
         )
         self._patience.ready(key, [pod.name for pod in observed.pods.values() if pod.ready])
         decision = plan(observed, accepted.spec, now=self._now(), invalid=accepted.invalid)
         wrote = await self._hands.actor.write_status(obj, decision.status.to_json())
+        if wrote and observed.gauges_due:
+            self._gauges[key] = time.monotonic()
         if not wrote and not decision.groups and is_true(decision.status.conditions, ConditionType.READY):
             self._hands.pulse.settle(key, fingerprint, [pod.ip for pod in observed.pods.values()])
         self._tell(obj, status, decision)

@@ -14,7 +14,7 @@ from app.build.common import selector
 from app.build.service import service
 from app.etcd.client import Dialer
 from app.etcd.endpoint import Endpoint
-from app.etcd.errors import EtcdError
+from app.etcd.errors import AuthRequired, EtcdError
 from app.etcd.model import Status
 from app.kube.api import Api
 from app.kube.errors import NotFound
@@ -73,7 +73,7 @@ class Observer:
         bereft = (missing | {name for name, pod in pods.items() if pod.terminal}) - volumes.keys()
         absent, absent_volumes = await self._confirm(cluster, status, missing, bereft & members)
         conflicts, existing, fading = await self._obstacles(cluster) if record is None else ((), (), ())
-        answers, listed = await self._ask(pods)
+        answers, listed, locked = await self._ask(pods)
         services = self._services(cluster)
         return Observed(
             cluster=cluster,
@@ -84,6 +84,7 @@ class Observer:
             drifted=frozenset(name for name, settled in services.items() if not settled),
             answers=answers,
             members=listed,
+            locked=locked,
             absent=absent,
             absent_volumes=absent_volumes,
             namespace_ending=await self._namespace_ends(cluster) if missing or record is None else False,
@@ -159,24 +160,26 @@ class Observer:
 
     async def _ask(
         self, pods: Mapping[str, PodFacts]
-    ) -> tuple[dict[str, Answer], tuple[ListedMember, ...] | None]:
+    ) -> tuple[dict[str, Answer], tuple[ListedMember, ...] | None, frozenset[str]]:
         """Ask every member that can be reached how it is, and one with a leader for the list."""
         running = [pod for pod in pods.values() if pod.ip and pod.running and not pod.terminal]
         said = await asyncio.gather(*(self._status(pod) for pod in running))
-        answers = {pod.name: _answer(status) for pod, status in zip(running, said, strict=True) if status}
+        heard = list(zip(running, said, strict=True))
+        answers = {pod.name: _answer(status) for pod, status in heard if isinstance(status, Status)}
+        locked = frozenset(pod.name for pod, status in heard if isinstance(status, AuthRequired))
         for pod in running:
             if pod.name in answers and answers[pod.name].leader:
                 listed = await self._list(pod)
                 if listed is not None:
-                    return answers, listed
-        return answers, None
+                    return answers, listed, locked
+        return answers, None, locked
 
-    async def _status(self, pod: PodFacts) -> Status | None:
+    async def _status(self, pod: PodFacts) -> Status | EtcdError:
         try:
             async with self._dialer.dial(Endpoint(pod.ip)) as client:
                 return await client.status(deadline=ANSWER_SECONDS)
-        except EtcdError:
-            return None
+        except EtcdError as error:
+            return error
 
     async def _list(self, pod: PodFacts) -> tuple[ListedMember, ...] | None:
         try:

@@ -12,6 +12,7 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
 from app.plan.actions import Action, Annotate, EnsureService
+from app.plan.gauges import gauge
 from app.plan.losses import persistent
 from app.plan.observed import Answer, Observed
 from app.plan.roster import roster, updated
@@ -52,17 +53,27 @@ def note(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
         if name in members and name not in noted:
             uid = observed.volumes[name].uid if name in observed.volumes else ""
             noted[name] = LatchedMember(id=identity.text(answer.member_id), pvc_uid=uid)
-    if not noted or (noted == before.members and members == before.roster):
+    if not noted:
         return journal
-    said = list(answers.values())
-    after = {
-        "members": noted,
-        "roster": members,
-        "revision": max([before.revision, *(answer.revision for answer in said)]),
-        "raft_index": max([before.raft_index, *(answer.raft_index for answer in said)]),
-        "raft_term": max([before.raft_term, *(answer.raft_term for answer in said)]),
+    after = before.model_copy(
+        update={"members": noted, "roster": members, **_highest(observed, before, answers)}
+    )
+    return journal if after == journal.latch else journal.model_copy(update={"latch": after})
+
+
+def _highest(observed: Observed, before: Latch, answers: Mapping[str, Answer]) -> dict[str, int]:
+    """The highest numbers that were seen, which must never go back; they follow as gauges do."""
+    said = answers.values()
+    due = observed.gauges_due
+    return {
+        "revision": gauge(before.revision, max([before.revision, *(one.revision for one in said)]), due=due),
+        "raft_index": gauge(
+            before.raft_index, max([before.raft_index, *(one.raft_index for one in said)]), due=due
+        ),
+        "raft_term": gauge(
+            before.raft_term, max([before.raft_term, *(one.raft_term for one in said)]), due=due
+        ),
     }
-    return journal.model_copy(update={"latch": before.model_copy(update=after)})
 
 
 def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tuple[Action, ...], ...]:

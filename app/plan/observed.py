@@ -108,6 +108,9 @@ class Observed:
     ``members`` is etcd's list as a member with a quorum gave it, None when nobody could. ``waits`` says for
     how many seconds more the Pod of a member that keeps ending is not made anew.
 
+    ``locked`` are members that answer nobody without a user, since authentication is on. ``gauges_due`` is
+    false while values that change all the time were written less than a minute ago.
+
     ``ages`` says for how many seconds this process has seen each symptom of `app.plan.symptoms`, and
     ``leading_for`` for how many it has led, both on its own monotonic clock.
 
@@ -127,6 +130,8 @@ class Observed:
     absent: frozenset[str] = frozenset()
     absent_volumes: frozenset[str] = frozenset()
     namespace_ending: bool = False
+    locked: frozenset[str] = frozenset()
+    gauges_due: bool = True
     ages: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
     leading_for: float = float("inf")
     waits: Mapping[str, float] = field(default_factory=lambda: _NOTHING)

@@ -7,14 +7,12 @@ from app.api.cluster import ClusterSpec
 from app.api.status import ClusterPhase, ClusterStatus, MembersStatus, MemberStatus
 from app.etcd import identity
 from app.etcd.version import parse
+from app.plan.gauges import gauge
 from app.plan.latching import serving
 from app.plan.observed import Answer, Observed
 from app.plan.roster import listed, roster
 from app.plan.step import Step
 from app.plan.verdicts import Health, Verdict, verdicts
-
-_GAUGE_SHARE = 0.1
-"""A gauge follows its value when it is off by this share: a settled cluster causes no writes."""
 
 
 def describe(observed: Observed, spec: ClusterSpec, step: Step, *, now: datetime) -> ClusterStatus:
@@ -108,8 +106,10 @@ def _member(observed: Observed, before: MemberStatus | None, name: str, health: 
         ready=ready,
         reason="" if ready else _why(observed, health, name),
         version=answer.version,
-        db_size=_gauge(before.db_size if before else None, answer.db_size),
-        db_size_in_use=_gauge(before.db_size_in_use if before else None, answer.db_size_in_use),
+        db_size=gauge(before.db_size if before else None, answer.db_size, due=observed.gauges_due),
+        db_size_in_use=gauge(
+            before.db_size_in_use if before else None, answer.db_size_in_use, due=observed.gauges_due
+        ),
     )
 
 
@@ -130,9 +130,3 @@ def _why(observed: Observed, health: Health, name: str) -> str:
     if not pod.running:
         return "NotRunning"
     return "NotReady" if name in health.serving else "NotServing"
-
-
-def _gauge(before: int | None, value: int) -> int:
-    if before is not None and abs(value - before) < _GAUGE_SHARE * max(before, 1):
-        return before
-    return value

@@ -101,6 +101,8 @@ def _serves(observed: Observed, health: Health, count: str) -> tuple[bool | None
     possible = [name for name in health.members if not _known_down(observed, health, name)]
     if not health.enough(possible):
         return False, "QuorumLost", f"{count}; it clears when enough members are back with their data"
+    if observed.locked:
+        return None, "AuthRequired", "authentication is on in etcd, and the operator has no user to ask with"
     return None, "EtcdUnreachable", "the operator can't reach enough members to know"
 
 
