@@ -6,8 +6,8 @@ Without a subcommand it runs the operator, as the image of the operator that thi
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version as installed_version
 
+from app import __version__
 from app.config import ConfigError, load
 
 
@@ -17,6 +17,9 @@ def _run(arguments: Sequence[str]) -> int:
     except ConfigError as error:
         print(f"etcd-operator: {error}", file=sys.stderr)
         return 2
+    # gRPC's core writes to standard error by itself, unless told otherwise before it is loaded; we log what
+    # its calls tell us.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import uvloop  # noqa: PLC0415 - only the operator itself pays for it, not `validate` in a user's CI
 
     from app.runtime import run  # noqa: PLC0415
@@ -29,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     match given:
         case ["version" | "-version" | "--version" | "-version=true" | "--version=true", *_]:
-            print(f"etcd-operator Version: {installed_version('etcd-operator')}")
+            print(f"etcd-operator Version: {__version__}")
             return 0
         case ["validate", *rest]:
             from app.validate_command import main as validate  # noqa: PLC0415

@@ -1,5 +1,8 @@
 """The command line's flags."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from app.cli import main
@@ -75,6 +78,13 @@ def test_the_platform_can_choose_the_user() -> None:
 )
 def test_durations_are_read_as_go_writes_them(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    packaged = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+    assert main(["-version"]) == 0
+    assert capsys.readouterr().out == f"etcd-operator Version: {packaged}\n"
 
 
 def test_a_bad_flag_ends_the_command_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ started as its annotations say at that moment, and a status that tells what the 
 
 import asyncio
 import itertools
+import os
 from typing import Any
 
 from app.etcd.fake import FakeDialer, Process, SimulatedCluster
@@ -26,7 +27,9 @@ class ModelKubelet:
         self.model = model
         self._api = api
         self._dialer = dialer
-        self._addresses = (f"127.9.{number // 250}.{number % 250 + 1}" for number in itertools.count())
+        # Of our own, should another run of the tests be under way on this machine.
+        block = f"127.{100 + os.getpid() % 150}"
+        self._addresses = (f"{block}.{number // 250}.{number % 250 + 1}" for number in itertools.count())
         self._work: asyncio.Queue[None] = asyncio.Queue()
         self._uids: dict[str, str] = {}
         self.pods = Informer(api, PODS, namespace=namespace, label_selector="app=etcd", metrics=Metrics())

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from app.config import Config, load
-from app.etcd.fake import FakeDialer
+from app.etcd.client import Dialer
 from app.kube.client import connect
 from app.kube.transport import Hook, Request, Stage
 from app.ops.metrics import Metrics
@@ -56,15 +56,25 @@ class CrashAt:
 
 
 @asynccontextmanager
-async def operator(settings: Config, dialer: FakeDialer, *hooks: Hook) -> AsyncIterator[asyncio.Task[None]]:
+async def operator(settings: Config, dialer: Dialer, *hooks: Hook) -> AsyncIterator[asyncio.Task[None]]:
     """Run an operator for the length of the block; yields its task."""
+    async with running(settings, dialer, *hooks) as (_, task):
+        yield task
+
+
+@asynccontextmanager
+async def running(
+    settings: Config, dialer: Dialer, *hooks: Hook
+) -> AsyncIterator[tuple[Operator, asyncio.Task[None]]]:
+    """Run an operator for the length of the block; yields it and its task."""
     metrics = Metrics()
     transport = await connect(str(settings.kubeconfig), metrics=metrics)
     transport.hooks.extend(hooks)
     stop = asyncio.Event()
-    task = asyncio.create_task(Operator(settings, transport, metrics=metrics, dialer=dialer).run(stop))
+    made = Operator(settings, transport, metrics=metrics, dialer=dialer)
+    task = asyncio.create_task(made.run(stop))
     try:
-        yield task
+        yield made, task
     finally:
         stop.set()
         await asyncio.wait([task])

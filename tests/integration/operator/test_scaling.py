@@ -29,7 +29,7 @@ async def resize(here: World, name: str, size: int) -> None:
 async def test_C3_a_cluster_grows_by_learners_and_shrinks_to_one(here: World) -> None:
     await here.create("c", size=1)
     async with operator(config(here.namespace, here.kubeconfig), here.dialer):
-        await here.until("c", settled(1))
+        status = await here.until("c", settled(1))
         for size in (3, 1, 2):
             await resize(here, "c", size)
             status = await here.until("c", settled(size))
