@@ -174,11 +174,10 @@ def bare(cluster: ClusterRef) -> tuple[JsonObject, list[JsonObject]]:
     filled = default({"spec": {"size": SIZE, "version": ETCD_VERSION}})
     spec = ClusterSpec.model_validate(filled["spec"])
     members = [names.member_name(cluster.name, cluster.uid, index) for index in range(SIZE)]
-    urls = starting.peer_urls(cluster, spec, members)
     journal = Journal(bootstrap=Bootstrap(members=tuple(members), token=cluster.uid, cluster_id=""))
     service = build_service(cluster, name=names.peer_service(cluster.name), client=False)
     pods = [
-        build_pod(cluster, spec, starting.pod(member, urls, journal), platform=Platform())
+        build_pod(cluster, spec, starting.pod(member, cluster, spec, journal), platform=Platform())
         for member in members
     ]
     for one in (service, *pods):

@@ -16,7 +16,7 @@ ETCD_VERSION = "3.6.16"
 OPERATOR_NAMESPACE = "etcd-operator-system"
 OPERATOR = "etcd-operator"
 
-_PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[1]
 _NODES = 3
 
 
@@ -46,7 +46,7 @@ class Stage:
         archives = [images.ensure_etcd_image(ETCD_VERSION), operator_image.operator_image()]
         cluster, was_up = self._up(self._name, _NODES, archives)
         with step("Deploying the operator"):
-            manifests = str(_PROJECT / "manifests" / "default")
+            manifests = str(PROJECT / "manifests" / "default")
             cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--kustomize={manifests}")
             deployment = ("-n", OPERATOR_NAMESPACE, f"deployment/{OPERATOR}")
             if was_up:  # its Pods may run an earlier image of this name

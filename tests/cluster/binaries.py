@@ -91,8 +91,11 @@ def ensure(tool: str) -> dict[str, Path]:
 
     Raises HarnessError if there is no Go, or with the end of what it said if the build failed.
     """
-    recipe = TOOLS[tool]
-    module = MODULES / tool
+    return built(tool, MODULES / tool, TOOLS[tool])
+
+
+def built(tool: str, module: Path, recipe: Tool) -> dict[str, Path]:
+    """As `ensure`, for the Go module in any folder; `tool` is what it is called."""
     place = cache.entry(
         "binaries", f"{tool}-{_key(module, recipe)}", lambda out: _build(tool, recipe, module, out)
     )

@@ -1,0 +1,89 @@
+"""Programs under measurement: each on the processor it is given, with its log, ended with the benchmark."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.errors import HarnessError
+
+LOGS = Path("build/bench/log")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_END_SECONDS = 15.0
+
+
+def processors() -> tuple[int, int]:
+    """A processor for the server and one for its client; the same where there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[-1]
+
+
+def pinned(processor: int, command: Sequence[str | Path]) -> list[str]:
+    """The command, to run on one processor with all its threads."""
+    return ["taskset", "--cpu-list", str(processor), *map(str, command)]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that runs."""
+
+    name: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self.process.pid
+
+    def check(self) -> None:
+        """Raise HarnessError, with the end of its log, if it has ended."""
+        if self.process.poll() is not None:
+            last = "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
+            raise HarnessError(f"{self.name} ended with {self.process.returncode}:\n{last}")
+
+    def cpu_seconds(self) -> float:
+        """The processor time it has used so far, threads and children that ended included."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
+
+
+@contextmanager
+def running(
+    name: str,
+    command: Sequence[str | Path],
+    *,
+    processor: int,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Program]:
+    """Run a program on one processor. At the end it is asked to end, and killed if it doesn't in a while."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{name}.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            pinned(processor, command),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+        )
+    try:
+        yield Program(name, process, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on at this moment."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port

@@ -1,0 +1,275 @@
+"""A thousand clusters: memory, start, and what an edit and a review wait for while the cache is filled anew.
+
+The operator is a local process on one processor. It speaks to a real API server through a proxy on loopback,
+which can end a watch as an API server does that has forgotten its version (410 Gone), so that everything is
+listed again, and which sees when the operator acts. kopf's does the same work beside it, in turns.
+
+- *start*: all custom resources are edited while no operator runs; then from the start of the process until
+  each status says that its latest spec was seen, etcd's members asked and all.
+- *edit*: from when the API server has accepted an edit until the operator's first request about it arrives,
+  for edits that fall into a new list of the 3,000 Pods.
+- *webhook*: a request every 10 ms over one connection, with nothing else going on, and during such lists.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from bench import memory, operators, programs
+from bench.fleet import NAMESPACE, Fleet, fleet
+from bench.following import connected
+from bench.operators import KOPF, OURS, Recipe
+from bench.programs import Program, running
+from bench.result import Goal, Result
+from bench.reviews import review
+from bench.samples import interleaved, percentile, summary
+from bench.stage import PROJECT, Stage
+from tests.cluster.progress import say, step
+from tests.cluster.waiting import wait_until
+from tests.integration.kube.faultproxy import FaultProxy, Plan, Seen, fault_proxy, kubeconfig_for
+
+CLUSTERS = 1000
+_ROUNDS = 3
+_RELISTS = 4
+_EDITS = 50
+_WINDOW_SECONDS = 1.0
+_PROBE_RATE = 100
+_PROBE_SECONDS = 25
+_LONG = 900.0
+
+
+@dataclass(slots=True)
+class Found:
+    """What was measured of one side: MiB, and seconds."""
+
+    empty: float = 0.0
+    full: float = 0.0
+    idle: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    edits: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    fleet: Fleet
+    proxy: FaultProxy
+    folder: Path
+    server: int
+    clients: int
+
+    @asynccontextmanager
+    async def run(self, name: str, recipe: Recipe) -> AsyncIterator[Program]:
+        """Run an operator; it is ended without holding up the proxy, which it needs to end well."""
+        with ExitStack() as stack:
+            started = running(
+                f"scale-{name}", recipe.command, processor=self.server, environment=recipe.environment
+            )
+            program = stack.enter_context(started)
+            try:
+                yield program
+            finally:
+                await asyncio.to_thread(stack.close)
+
+    async def answers(self, program: Program, recipe: Recipe) -> None:
+        """Wait until the webhook answers."""
+        ask = partial(operators.allows, program, recipe.url, self.review.read_bytes(), self.folder / "ca.crt")
+        await asyncio.to_thread(wait_until, ask, timeout=120, what=f"{program.name} to answer")
+
+    @property
+    def review(self) -> Path:
+        """The body of the requests to the webhook."""
+        return self.folder / "review.json"
+
+    async def settled(self, program: Program) -> float:
+        """The MiB that are resident, once they don't change any more."""
+        return (await asyncio.to_thread(memory.settled, lambda: memory.of(program.pid))).rss
+
+    async def probe(self, url: str, seconds: int) -> list[tuple[float, float]]:
+        """When requests were sent, and how long they took."""
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "bench.prober",
+            url,
+            self.review,
+            str(seconds),
+            str(_PROBE_RATE),
+        ]
+        process = await asyncio.create_subprocess_exec(
+            *programs.pinned(self.clients, command), stdout=asyncio.subprocess.PIPE, cwd=PROJECT
+        )
+        output, _ = await process.communicate()
+        if process.returncode != 0:
+            raise RuntimeError(f"The prober ended with {process.returncode}")
+        return [(sent, took) for sent, took in json.loads(output)]
+
+    async def relist(self) -> float:
+        """Make the operator list the Pods again; returns when it began to, of the monotonic clock."""
+        mark = len(self.proxy.seen)
+        self.proxy.plans.append(Plan(_watches_pods, -410, "Expired", times=1))
+        for stream in list(self.proxy.streams):
+            if stream.request.path.endswith("/pods") and stream.request.transport is not None:
+                stream.request.transport.abort()
+        async with asyncio.timeout(60):
+            while True:
+                for seen in self.proxy.seen[mark:]:
+                    if seen.path.endswith("/pods") and _lists(seen):
+                        return seen.at
+                await asyncio.sleep(0.002)
+
+    async def edit(self, names: Iterable[str], *, paused: bool) -> list[tuple[str, float]]:
+        """Edit clusters one after the other through the window of a list; says when each was accepted."""
+        done = []
+        for name in names:
+            await self.fleet.edit(name, paused=paused)
+            done.append((name, time.monotonic()))
+            await asyncio.sleep(_WINDOW_SECONDS / _EDITS / 2)
+        return done
+
+
+def run(stage: Stage) -> Iterable[Result]:
+    """Measure both operators on a control plane."""
+    cluster = stage.control_plane
+    cluster.kubectl("apply", "--server-side", "--kustomize", str(PROJECT / "manifests" / "crd"))
+    with tempfile.TemporaryDirectory(prefix="bench-scale-") as name:
+        folder = Path(name)
+        operators.certify(folder)
+        (folder / "review.json").write_bytes(review())
+        found, starts = asyncio.run(_run(cluster.kubeconfig, folder, rounds=min(_ROUNDS, stage.repetitions)))
+    return _results(found, starts)
+
+
+async def _run(
+    kubeconfig: Path, folder: Path, *, rounds: int
+) -> tuple[dict[str, Found], dict[str, list[float]]]:
+    server, clients = programs.processors()
+    async with (
+        connected(kubeconfig) as api,
+        fault_proxy(kubeconfig) as proxy,
+        fleet(api, processor=clients) as clusters,
+    ):
+        bench = _Bench(clusters, proxy, folder, server, clients)
+        through = kubeconfig_for(proxy.url, folder / "kubeconfig")
+        recipes = {OURS: operators.ours(through, folder), KOPF: operators.kopf(through, folder)}
+        found = {name: Found() for name in recipes}
+        for name, recipe in recipes.items():
+            async with bench.run(name, recipe) as program:
+                await bench.answers(program, recipe)
+                found[name].empty = await bench.settled(program)
+        with step(f"Founding {CLUSTERS} clusters"):
+            async with bench.run(OURS, recipes[OURS]):
+                await clusters.grow(CLUSTERS)
+                await clusters.ready(seconds=_LONG)
+        toggle = _Toggle()
+        sides = {
+            name: partial(_round, bench, name, recipe, found[name], toggle)
+            for name, recipe in recipes.items()
+        }
+        starts = await interleaved(sides, repetitions=rounds, warm_ups=0)
+    return found, starts
+
+
+@dataclass(slots=True)
+class _Toggle:
+    """The value of the field that all edits change, which must differ from what it was."""
+
+    paused: bool = False
+
+    def next(self) -> bool:
+        self.paused = not self.paused
+        return self.paused
+
+
+async def _round(bench: _Bench, name: str, recipe: Recipe, found: Found, toggle: _Toggle, turn: int) -> float:
+    """One start of an operator, and in the first round all that is measured of one that runs."""
+    await bench.fleet.edit_all(paused=toggle.next())
+    begun = time.monotonic()
+    async with bench.run(name, recipe) as program:
+        await bench.fleet.reconciled(seconds=_LONG)
+        started = time.monotonic() - begun
+        say(f"  {name}: all reconciled {started:.1f} s after its start")
+        if turn == 0:
+            await bench.answers(program, recipe)
+            found.full = await bench.settled(program)
+            say(f"  {name}: {found.empty:.1f} MiB with no cluster, {found.full:.1f} with {CLUSTERS}")
+            found.idle = [took for _, took in await bench.probe(recipe.url, _PROBE_SECONDS)]
+            await _while_listing(bench, recipe, found, toggle)
+            for what in ("idle", "busy", "edits"):
+                values = getattr(found, what)
+                say(f"  {name}: {what} {summary(values)}, p99 {percentile(values, 0.99):.3f} s")
+    return started
+
+
+async def _while_listing(bench: _Bench, recipe: Recipe, found: Found, toggle: _Toggle) -> None:
+    probing = asyncio.create_task(bench.probe(recipe.url, _PROBE_SECONDS))
+    paused = toggle.next()
+    names = sorted(one.metadata.name for one in bench.fleet.clusters.store.values())
+    mark = len(bench.proxy.seen)
+    edits: list[tuple[str, float]] = []
+    windows: list[float] = []
+    for turn in range(_RELISTS):
+        windows.append(await bench.relist())
+        edits += await bench.edit(names[turn * _EDITS : (turn + 1) * _EDITS], paused=paused)
+    await bench.fleet.reconciled(seconds=_LONG)
+    for name in names[_RELISTS * _EDITS :]:  # so that the next round finds all alike
+        await bench.fleet.edit(name, paused=paused)
+    acts = first_acts(bench.proxy.seen[mark:])
+    found.edits = [max(0.0, acts[name] - accepted) for name, accepted in edits]
+    found.busy = [
+        took
+        for sent, took in await probing
+        if any(begun <= sent <= begun + _WINDOW_SECONDS for begun in windows)
+    ]
+
+
+def first_acts(seen: Iterable[Seen]) -> dict[str, float]:
+    """When an operator first wrote about each cluster."""
+    found: dict[str, float] = {}
+    for one in seen:
+        _, _, rest = one.path.partition(f"/namespaces/{NAMESPACE}/etcdclusters/")
+        if rest and one.method in {"PATCH", "PUT"}:
+            found.setdefault(rest.partition("/")[0], one.at)
+    return found
+
+
+def _watches_pods(seen: Seen) -> bool:
+    return seen.kind == "watch" and seen.path.endswith("/pods")
+
+
+def _lists(seen: Seen) -> bool:
+    """Whether a request asks for everything: a list, or a watch that begins with it."""
+    return "sendInitialEvents" in seen.query or (seen.method == "GET" and seen.kind != "watch")
+
+
+def _results(found: dict[str, Found], starts: dict[str, list[float]]) -> Iterable[Result]:
+    ours, kopf = found[OURS], found[KOPF]
+
+    def beside(name: str, unit: str, of: Callable[[Found], float], goal: Goal | None = None) -> Result:
+        return Result(name, unit, of(ours), of(kopf), beside="peer", goal=goal)
+
+    def tail(values: list[float]) -> float:
+        return percentile(values, 0.99) * 1000
+
+    return [
+        beside("scale-memory", "MiB", lambda one: one.full, Goal(150, of="value")),
+        beside("scale-memory-per-1000", "MiB", lambda one: (one.full - one.empty) * 1000 / CLUSTERS),
+        Result(
+            "scale-start",
+            "s",
+            median(starts[OURS]),
+            median(starts[KOPF]),
+            beside="peer",
+            goal=Goal(30, of="value"),
+        ),
+        beside("scale-edit-p99", "ms", lambda one: tail(one.edits), Goal(100, of="value")),
+        Result("scale-webhook-p99", "ms", tail(ours.busy), tail(ours.idle), goal=Goal(3)),
+        beside("scale-webhook-p99-kopf", "ms", lambda one: tail(one.busy)),
+    ]
