@@ -3,7 +3,6 @@
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
-from app.etcd import identity
 from app.plan.actions import Action, CreateVolume, DeletePod, DeleteVolume
 from app.plan.latching import ensure, note, serving, settle
 from app.plan.losses import lost, persistent, unknown
@@ -12,6 +11,10 @@ from app.plan.observed import Observed
 from app.plan.roster import listed, roster, served
 from app.plan.starting import pod
 from app.plan.step import Event, Step, Trouble
+from app.plan.symptoms import stranger
+
+STRANGER_SECONDS = 10.0
+"""How long a member may answer for another cluster before that is believed."""
 
 
 def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
@@ -99,14 +102,16 @@ def _leftovers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
 
 
 def _regression(observed: Observed, journal: Journal) -> Trouble | None:
-    """Tell a cluster that serves less than it once did: another id, or a revision that went back."""
+    """Tell a cluster that serves less than it once did: another id, or a revision that went back.
+
+    A stranger counts once it has been seen for a while: for a moment, a Pod's address may already be
+    another's. The revision is the leader's, since the others may be behind.
+    """
     known = journal.latch
     if known is None:
         return None
     strangers = sorted(
-        name
-        for name, answer in observed.answers.items()
-        if identity.text(answer.cluster_id) != known.cluster_id
+        name for name in observed.answers if observed.ages.get(stranger(name), 0.0) >= STRANGER_SECONDS
     )
     if strangers:
         return Trouble(
@@ -114,11 +119,11 @@ def _regression(observed: Observed, journal: Journal) -> Trouble | None:
             f"{', '.join(strangers)} answers for another cluster than {known.cluster_id}",
             stalled=True,
         )
-    revisions = [answer.revision for answer in observed.answers.values() if answer.leader]
-    if len(revisions) > len(known.members) // 2 and max(revisions) < known.revision:
-        return Trouble(
-            "DataLost",
-            f"the members are at revision {max(revisions)}, but revision {known.revision} was seen before",
-            stalled=True,
-        )
+    for answer in serving(observed, known.cluster_id).values():
+        if answer.leader == answer.member_id and answer.revision < known.revision:
+            return Trouble(
+                "DataLost",
+                f"the leader is at revision {answer.revision}, but revision {known.revision} was seen before",
+                stalled=True,
+            )
     return None

@@ -107,7 +107,7 @@ class Seats:
 def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
     """Decide the next change of the membership, if any."""
     latch = journal.latch
-    if latch is None or observed.members is None:
+    if latch is None or observed.members is None or spec.paused or observed.namespace_ending:
         return Change(journal)
     seats = Seats(observed.members, dict(serving(observed, latch.cluster_id)))
     journal = _without_outcome(journal, seats)

@@ -4,6 +4,7 @@ Deadlines run on the leader's own monotonic clock, from its first observation. S
 process has seen each of these, and neither a clock that jumps nor a takeover makes a deadline fall due.
 """
 
+from app.etcd import identity
 from app.plan.latching import serving
 from app.plan.observed import Observed
 from app.plan.roster import listed, roster
@@ -19,6 +20,11 @@ def joining(member: str) -> str:
     return f"joining/{member}"
 
 
+def stranger(member: str) -> str:
+    """Somebody answers at a member's address for another cluster."""
+    return f"stranger/{member}"
+
+
 def symptoms(observed: Observed) -> frozenset[str]:
     """Everything about a cluster that is to be timed."""
     journal = observed.status.journal
@@ -26,6 +32,15 @@ def symptoms(observed: Observed) -> frozenset[str]:
         return frozenset()
     healthy = serving(observed, journal.latch.cluster_id)
     learners = {name for name, member in listed(observed).items() if member.learner}
-    return frozenset(unhealthy(name) for name in roster(journal) if name not in healthy) | frozenset(
-        joining(name) for name in learners
+    others = {
+        name
+        for name, answer in observed.answers.items()
+        if identity.text(answer.cluster_id) != journal.latch.cluster_id
+    }
+    return frozenset(
+        [
+            *(unhealthy(name) for name in roster(journal) if name not in healthy),
+            *(joining(name) for name in learners),
+            *(stranger(name) for name in others),
+        ]
     )

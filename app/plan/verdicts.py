@@ -98,7 +98,7 @@ def _serves(observed: Observed, health: Health, count: str) -> tuple[bool | None
         return True, "QuorumServes", count
     if health.enough(health.serving):
         return False, "MembersStarting", f"a quorum serves, but clients are not sent to it yet: {count}"
-    possible = [name for name in health.members if not _known_down(observed, health, name)]
+    possible = [name for name in health.members if not _known_down(observed, name)]
     if not health.enough(possible):
         return False, "QuorumLost", f"{count}; it clears when enough members are back with their data"
     if observed.locked:
@@ -116,7 +116,7 @@ def _unfounded(spec: ClusterSpec, step: Step, count: str) -> tuple[str, str]:
     return "Bootstrapping", "the cluster is about to be founded"
 
 
-def _known_down(observed: Observed, health: Health, name: str) -> bool:
+def _known_down(observed: Observed, name: str) -> bool:
     """Tell a member that is down from one of which nothing is known.
 
     The kubelet's word, the absence of the Pod that a live read confirmed, or the member's own word that it
@@ -125,7 +125,7 @@ def _known_down(observed: Observed, health: Health, name: str) -> bool:
     pod = observed.pods.get(name)
     if pod is None:
         return name in observed.absent
-    return not pod.ready or (name in observed.answers and name not in health.serving)
+    return not pod.ready or (name in observed.answers and not observed.answers[name].leader)
 
 
 def _trouble(observed: Observed, step: Step, health: Health) -> Trouble | None:

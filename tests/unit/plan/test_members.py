@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from app.plan.actions import Annotate, CreatePod, DeletePod, EnsureService
+from app.plan.members import STRANGER_SECONDS
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
+from app.plan.symptoms import stranger
 from tests.unit.plan.looks import (
     EPHEMERAL,
     MEMBERS,
@@ -174,7 +176,10 @@ def test_A14_a_revision_that_went_back_is_never_available() -> None:
 def test_another_cluster_behind_the_same_names_is_never_available() -> None:
     strangers = {name: answer(name, cluster_id=99) for name in MEMBERS}
 
-    decision = decide(look(SHORT_LIVED, pods=MEMBERS, answers=strangers))
+    seen = look(SHORT_LIVED, pods=MEMBERS, answers=strangers)
+    assert condition(decide(seen), "Available") == ("Unknown", "EtcdUnreachable")
+
+    decision = decide(replace(seen, ages=dict.fromkeys(map(stranger, MEMBERS), STRANGER_SECONDS)))
 
     assert condition(decision, "Available") == ("False", "ClusterIDMismatch")
     assert decision.status.phase == "Failed"

@@ -314,7 +314,10 @@ def test_a_new_leader_waits_until_no_call_of_the_last_one_can_be_under_way() -> 
 
 
 def test_while_paused_the_membership_is_left_alone() -> None:
-    assert actions(decide(seated(latched()), sized(5).model_copy(update={"paused": True}))) == []
+    decision = decide(seated(latched()), sized(5).model_copy(update={"paused": True}))
+
+    assert actions(decision) == []
+    assert decision.status.journal.intent is None
 
 
 def test_versions_without_learners_grow_by_voters() -> None:
