@@ -145,7 +145,7 @@ class Observer:
                 ends = obj.metadata.deletion_timestamp is not None
                 if ends or (obj.metadata.controller is not None and not _is_ours(obj, cluster)):
                     fading.append(name)
-                else:
+                elif not _is_ours(obj, cluster):
                     existing.append(name)
         for service_name in (names.peer_service(cluster.name), names.client_service(cluster.name)):
             try:

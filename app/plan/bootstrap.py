@@ -12,6 +12,7 @@ from app.etcd import identity
 from app.plan.latching import note, settle
 from app.plan.members import revive
 from app.plan.observed import Observed
+from app.plan.recall import recall
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Step, Trouble
 
@@ -19,7 +20,7 @@ from app.plan.step import Event, Step, Trouble
 def found(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     """Decide the steps before the latch."""
     if journal.bootstrap is None:
-        return _record(observed, spec, journal)
+        return recall(observed, journal) or _record(observed, spec, journal)
     latched = note(observed, spec, journal)
     if latched.latch is None:
         return revive(observed, spec, journal)

@@ -20,6 +20,7 @@ INITIAL_CLUSTER = "etcd.database.coreos.com/initial-cluster"
 INITIAL_STATE = "etcd.database.coreos.com/initial-cluster-state"
 CLUSTER_ID = "etcd.database.coreos.com/cluster-id"
 MEMBER_ID = "etcd.database.coreos.com/member-id"
+TOKEN = "etcd.database.coreos.com/initial-cluster-token"  # noqa: S105 - a name
 
 NEW = "new"
 EXISTING = "existing"
