@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, TextIO
 
 import msgspec
@@ -17,6 +18,8 @@ from structlog.typing import FilteringBoundLogger, Processor
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
+_NOTHING: dict[str, Any] = {}
+_BOUND: ContextVar[dict[str, Any]] = ContextVar("bound", default=_NOTHING)
 _LINE_BREAKS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
 
@@ -29,8 +32,18 @@ def get_logger(name: str) -> FilteringBoundLogger:
 @contextmanager
 def bound(**values: Any) -> Iterator[None]:
     """Add ``values`` to each line that the current task, and those it starts, log within the block."""
-    with structlog.contextvars.bound_contextvars(**values):
+    token = _BOUND.set({**_BOUND.get(), **values})
+    try:
         yield
+    finally:
+        _BOUND.reset(token)
+
+
+def add_bound(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Put what is bound after what the line says itself, always in the same order."""
+    for key, value in _BOUND.get().items():
+        event.setdefault(key, value)
+    return event
 
 
 def setup(*, style: Literal["text", "json"] = "text", level: str = "info", out: TextIO | None = None) -> None:
@@ -42,7 +55,7 @@ def setup(*, style: Literal["text", "json"] = "text", level: str = "info", out: 
     stream = out or sys.stderr
     render: Processor = _json if style == "json" else _text
     shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
+        add_bound,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,

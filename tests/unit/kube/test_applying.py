@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.kube.api import Api
@@ -19,11 +19,13 @@ json = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(json)
 def test_everything_contains_itself(value: Any) -> None:
     assert contains(value, value)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=3), json), st.text(min_size=4), json)
 def test_more_fields_do_not_matter_and_missing_ones_do(body: dict[str, Any], key: str, value: Any) -> None:
     assert contains({**body, key: value}, body)

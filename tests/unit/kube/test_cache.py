@@ -1,6 +1,6 @@
 """The store beside a plain model."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.kube.cache import Store
@@ -14,6 +14,7 @@ def by_label(obj: Object) -> list[str]:
     return [f"{key}={value}" for key, value in (obj.metadata.labels or {}).items()]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(names, st.none() | labels)))
 def test_indexes_agree_with_the_objects(steps: list[tuple[str, dict[str, str] | None]]) -> None:
     store: Store[Object] = Store({"label": by_label})

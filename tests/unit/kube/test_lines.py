@@ -1,7 +1,7 @@
 """Lines come out the same however the stream was cut."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.kube.errors import Undecodable
@@ -10,6 +10,7 @@ from app.kube.lines import LineSplitter
 line = st.binary(max_size=40).map(lambda data: data.replace(b"\n", b""))
 
 
+@settings(deadline=None)
 @given(st.lists(line), st.lists(st.integers(1, 9)), line)
 def test_any_cut_gives_the_same_lines(whole: list[bytes], cuts: list[int], rest: bytes) -> None:
     data = b"".join(one + b"\n" for one in whole) + rest

@@ -4,7 +4,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -177,6 +177,7 @@ async def test_metrics() -> None:
 
 
 @looptime
+@settings(deadline=None)
 @given(
     workers=st.integers(1, 5),
     adds=st.lists(st.tuples(st.integers(0, 4), st.floats(0, 3), st.booleans()), max_size=40),

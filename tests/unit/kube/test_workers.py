@@ -15,6 +15,7 @@ from app.kube.objects import Metadata, Pod
 from app.kube.queue import WorkQueue
 from app.kube.resources import PODS
 from app.kube.workers import Workers
+from app.ops.logging import add_bound
 from app.ops.metrics import Metrics
 from tests.unit.kube.fakes import FakeServer
 
@@ -130,7 +131,7 @@ async def test_lines_of_a_reconcile_carry_its_key_and_an_id() -> None:
         return None
 
     bench = Bench(reconcile)
-    with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logs:
+    with structlog.testing.capture_logs(processors=[add_bound]) as logs:
         async with bench.running():
             bench.queue.add("ns/a")
             bench.queue.add("ns/b")
