@@ -15,7 +15,11 @@ from app.plan.step import Event, Step, Trouble
 
 
 def recall(observed: Observed, journal: Journal) -> Step | None:
-    """Make the record anew from what the children say; None where they say nothing, or there are none."""
+    """Make the record anew from what the children say; None where there are none.
+
+    Children of ours that say nothing are another operator's: the old one's members, or what is left of them.
+    Founding a cluster beside them would send clients to both.
+    """
     said = _said(observed)
     known = {marks[CLUSTER_ID] for marks in said.values() if marks.get(CLUSTER_ID)}
     if len(known) > 1:
@@ -23,7 +27,7 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
         return Step(journal, troubles=(Trouble("ClusterIDMismatch", text, stalled=True),))
     founders = _founders(said)
     if not known and not founders:
-        return None
+        return Step(journal, troubles=(_unmarked(said),)) if said else None
     token = next((marks[TOKEN] for marks in said.values() if marks.get(TOKEN)), observed.cluster.uid)
     members = tuple(founders) or tuple(sorted(said))
     cluster_id = next(iter(known), "")
@@ -36,6 +40,14 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
         journal.model_copy(update={**remembered, "next_index": max(journal.next_index, len(members))}),
         events=(Event("RecordRestored", "Recall", note, type="Warning"),),
     )
+
+
+def _unmarked(said: Mapping[str, Mapping[str, str]]) -> Trouble:
+    text = (
+        f"{', '.join(said)} belongs to this cluster and carries no record of ours: another operator made it; "
+        "delete it to discard its data, or choose another name"
+    )
+    return Trouble("ExistingDataFound", text, stalled=True)
 
 
 def _said(observed: Observed) -> dict[str, Mapping[str, str]]:

@@ -81,3 +81,14 @@ def test_members_of_several_clusters_are_left_alone() -> None:
     assert actions(decision) == []
     assert decision.status.journal.bootstrap is None
     assert condition(decision, "Stalled") == ("True", "ClusterIDMismatch")
+
+
+def test_nothing_is_founded_beside_members_of_another_operator() -> None:
+    """The old operator's Pods have this resource as their controller, and none of our annotations."""
+    seen = replace(look(Journal()), pods={A: pod(A, FOUNDED, annotations={"etcd.version": "3.2.13"})})
+
+    decision = decide(seen)
+
+    assert actions(decision) == []
+    assert decision.status.journal.bootstrap is None
+    assert condition(decision, "Stalled") == ("True", "ExistingDataFound")
