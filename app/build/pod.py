@@ -30,6 +30,9 @@ DATA_ROOT = "/var/etcd"
 DATA_DIR = "/var/etcd/data"
 GRACE_SECONDS = 30
 
+_SPREAD = {"kubernetes.io/hostname": 100, "topology.kubernetes.io/zone": 50}
+"""What members should not share, and how much it matters (1 to 100)."""
+
 
 def annotation_of(variable: str) -> str:
     """The annotation that feeds an environment variable of etcd."""
@@ -147,19 +150,24 @@ def _security(platform: Platform) -> JsonObject:
 def _scheduling(cluster: ClusterRef, policy: PodPolicy) -> JsonObject:
     """Where the Pod may run; with no word of the user's, members are spread softly over hosts and zones."""
     spread: dict[str, Any] = {}
-    members = {"labelSelector": {"matchLabels": selector(cluster.name)}}
     if policy.affinity is not None:
         spread["affinity"] = policy.affinity
     elif policy.anti_affinity:
-        term = {**members, "topologyKey": "kubernetes.io/hostname"}
+        term = _apart(cluster, "kubernetes.io/hostname")
         spread["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     else:
-        spread["topologySpreadConstraints"] = [
-            {**members, "topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
-            for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+        # Not by topologySpreadConstraints: with one for zones, the scheduler passes over every node without a
+        # zone, for hosts too, and all members may end up on one (seen with Kubernetes 1.34).
+        terms = [
+            {"weight": weight, "podAffinityTerm": _apart(cluster, key)} for key, weight in _SPREAD.items()
         ]
+        spread["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
     if policy.node_selector:
         spread["nodeSelector"] = policy.node_selector
     if policy.tolerations:
         spread["tolerations"] = list(policy.tolerations)
     return spread
+
+
+def _apart(cluster: ClusterRef, topology_key: str) -> JsonObject:
+    return {"labelSelector": {"matchLabels": selector(cluster.name)}, "topologyKey": topology_key}

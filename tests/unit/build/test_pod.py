@@ -132,13 +132,15 @@ def test_the_old_anti_affinity_is_required() -> None:
 
 
 def test_without_a_word_members_are_spread_softly() -> None:
-    constraints = build()["spec"]["topologySpreadConstraints"]
+    spec = build()["spec"]
 
-    assert {one["whenUnsatisfiable"] for one in constraints} == {"ScheduleAnyway"}
-    assert [one["topologyKey"] for one in constraints] == [
-        "kubernetes.io/hostname",
-        "topology.kubernetes.io/zone",
-    ]
+    terms = spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert {term["podAffinityTerm"]["topologyKey"]: term["weight"] for term in terms} == {
+        "kubernetes.io/hostname": 100,
+        "topology.kubernetes.io/zone": 50,
+    }
+    # A constraint for zones would void the one for hosts wherever nodes have no zone.
+    assert "topologySpreadConstraints" not in spec
 
 
 def test_D8_X27_no_probe_depends_on_health_and_liveness_needs_no_quorum() -> None:
