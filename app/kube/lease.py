@@ -30,6 +30,7 @@ from app.kube.resources import LEASES
 from app.kube.versions import is_older
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
+from app.ops.supervision import supervise
 
 log = get_logger(__name__)
 
@@ -95,6 +96,7 @@ class Elector:
         self._identity = identity
         self._timing = timing
         self._clock = clock
+        self._metrics = metrics
         self._gauge = metrics.leader.labels(name)
         self._gauge.set(0)
         self._informer = Informer(
@@ -128,17 +130,26 @@ class Elector:
 
         On loss ``lead`` is cancelled and awaited before anything else. When this is cancelled, or ``lead``
         ends or raises, ``lead`` is stopped first and the Lease released then, so that another can start at
-        once; an exception of ``lead`` is raised on.
+        once; an exception of ``lead`` is raised on. Raises ``KeepsDying`` where the Lease can't be watched.
         """
-        watch = asyncio.create_task(self._informer.run(), name=f"watch of Lease {self._name}")
+        watch = asyncio.create_task(
+            supervise(f"watch of Lease {self._name}", self._informer.run, metrics=self._metrics)
+        )
+        terms = asyncio.create_task(self._terms(lead), name=f"terms of Lease {self._name}")
         try:
-            while True:
-                await self._campaign()
-                if await self._reign(lead):
-                    return
+            await asyncio.wait([watch, terms], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            watch.cancel()
-            await asyncio.wait([watch])
+            try:
+                await _stop(terms)
+            finally:
+                await _stop(watch)
+        await (watch if terms.cancelled() else terms)
+
+    async def _terms(self, lead: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await self._campaign()
+            if await self._reign(lead):
+                return
 
     async def _campaign(self) -> None:
         """Return once this process holds the Lease."""

@@ -130,7 +130,7 @@ async def test_P2_a_silent_stream_ends(server: Server, transport: HttpTransport)
 
 
 @pytest.mark.looptime(resolution=1e-9)
-async def test_P2_silence_lasts_70_seconds_of_the_watchs_time() -> None:
+async def test_P2_P17_silence_lasts_70_seconds_of_the_watchs_time() -> None:
     class Content:
         async def readany(self) -> bytes:
             await asyncio.Event().wait()
@@ -168,7 +168,7 @@ async def test_an_answer_in_another_language_is_told_by_its_code(
         await transport.request(GET, deadline=5)
 
 
-async def test_P15_a_rotated_token_is_used_at_once_after_401(
+async def test_P1_P15_a_rotated_token_is_used_at_once_after_401(
     server: Server, base: str, tmp_path: Path
 ) -> None:
     token = tmp_path / "token"

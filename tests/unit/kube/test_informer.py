@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from app.kube import watching
 from app.kube.api import Api
 from app.kube.informer import Informer
 from app.kube.objects import Pod
@@ -238,3 +239,28 @@ async def test_P6_saw_waits_for_a_version_and_for_an_object_to_go(server: FakeSe
         assert not ahead.done()
         server.put(f"{ROOT}/c", pod("c"))
         await ahead
+
+
+@pytest.mark.parametrize("streams_lists", [True, False])
+async def test_P19_others_get_turns_while_a_list_is_decoded(
+    server: FakeServer, streams_lists: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "STEP_SECONDS", 0)
+    for number in range(500):
+        server.put(f"{ROOT}/p{number}", pod(f"p{number}"))
+    server.streams_lists = streams_lists
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with running(server, Seen()) as informer:
+        task = asyncio.create_task(other())
+        await informer.synced.wait()
+        task.cancel()
+        await asyncio.wait([task])
+    # Once for each object while it is decoded, once while it is stored.
+    assert turns > 1000

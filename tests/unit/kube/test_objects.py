@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_told() -> None:
         decode(Pod, b'{"spec":[]}')
 
 
-def test_a_cached_pod_takes_little_room() -> None:
+def test_P24_a_cached_pod_takes_little_room() -> None:
     data = json.dumps(POD).encode()
     decode(Pod, data)
     tracemalloc.start()
