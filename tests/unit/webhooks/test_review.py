@@ -3,7 +3,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.webhooks.reviews import Object, body
@@ -11,6 +11,7 @@ from tests.unit.webhooks.reviews import review as envelope
 from webhooks.protocol import ALLOWED, Request, Response
 from webhooks.review import MAX_BODY, MAX_VALUES, review
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
 
@@ -134,6 +135,7 @@ def test_patch_travels_as_base64_with_its_type() -> None:
     assert response == {"uid": UID, "allowed": True, "patch": "W10=", "patchType": "JSONPatch"}
 
 
+@UNHURRIED
 @given(st.binary(max_size=300))
 def test_any_bytes_get_an_answer_within_the_protocol(content: bytes) -> None:
     answer(content)
@@ -146,6 +148,7 @@ JSON = st.recursive(
 )
 
 
+@UNHURRIED
 @given(
     changes=st.dictionaries(
         st.sampled_from(["uid", "kind", "operation", "object", "oldObject", "subResource", "name", "dryRun"]),
