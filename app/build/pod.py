@@ -118,6 +118,8 @@ def _container(
             {"name": "client", "containerPort": flags.CLIENT_PORT, "protocol": "TCP"},
             {"name": "metrics", "containerPort": flags.METRICS_PORT, "protocol": "TCP"},
         ],
+        # The end of the log is kept in the Pod's status: it tells a data fault from any other reason to end.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": DATA_VOLUME, "mountPath": DATA_ROOT}],
         "resources": spec.pod.resources,
         "securityContext": {

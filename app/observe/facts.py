@@ -23,9 +23,15 @@ def pod_facts(pod: Pod) -> PodFacts:
         running=status is not None and status.state.running is not None,
         ready=status is not None and status.ready and _is_true(pod, "Ready"),
         restarts=status.restart_count if status else 0,
+        last_words=_last_words(status) if status else "",
         trouble=_trouble(pod, status),
         annotations=pod.metadata.annotations or {},
     )
+
+
+def _last_words(status: ContainerStatus) -> str:
+    ended = status.state.terminated or status.last_state.terminated
+    return ended.message if ended is not None and ended.exit_code else ""
 
 
 def _is_true(pod: Pod, kind: str) -> bool:

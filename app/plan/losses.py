@@ -2,8 +2,27 @@
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
-from app.plan.observed import Observed
+from app.plan.observed import Observed, PodFacts
 from app.plan.step import Trouble
+
+DATA_FAULTS = (
+    "couldn't find local name",
+    "has already been bootstrapped",
+    "invalid database",
+    "crc mismatch",
+    "failed to recover v3 backend from snapshot",
+    "snapshot file doesn't exist",
+    "is out of range [lastIndex(",
+)
+"""The last words of an etcd whose data is gone or can't be read.
+
+The first two are what a member says that was started on nothing; "invalid database" is a damaged file (both
+seen with 3.5, 3.6 and 3.7); the others are from etcd's sources (etcd#11949, etcd#14569 for the snapshot,
+etcd#10817 for the last). A bad flag, a certificate or a kill for memory is none of them.
+"""
+
+REPEATED = 2
+"""How often such an end has to come before it is believed."""
 
 
 def persistent(spec: ClusterSpec) -> bool:
@@ -15,15 +34,25 @@ def lost(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -
     """Whether a member that has served is known to have lost its data.
 
     On a claim: the claim is gone, or another one has its name. On an emptyDir: its Pod is gone or has ended.
+    On either: etcd itself says, more than once, that it can't read what is there.
     """
     known = journal.latch.members.get(member) if journal.latch else None
     if known is None:
         return False  # it never served, so it had nothing to lose
     pod = observed.pods.get(member)
+    if pod is not None and _unreadable(observed, pod):
+        return True
     if persistent(spec):
         volume = observed.volumes.get(member)
         return member in observed.absent_volumes if volume is None else volume.uid != known.pvc_uid
     return member in observed.absent if pod is None else pod.terminal and not pod.terminating
+
+
+def _unreadable(observed: Observed, pod: PodFacts) -> bool:
+    """Whether etcd keeps ending with words that name its data as the reason."""
+    if pod.running or pod.ready or pod.terminating or pod.name in observed.answers:
+        return False
+    return pod.restarts >= REPEATED and any(fault in pod.last_words for fault in DATA_FAULTS)
 
 
 def unknown(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> Trouble | None:

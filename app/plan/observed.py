@@ -32,7 +32,8 @@ class PodFacts:
     """A Pod under this cluster's labels whose controller is this cluster.
 
     ``running`` and ``ready`` speak of the etcd container; ``terminal`` of the Pod (phase Succeeded or
-    Failed); ``trouble`` is a reason and the words of the scheduler or kubelet where the Pod can't start.
+    Failed); ``last_words`` are the end of etcd's log from when it last ended by itself; ``trouble`` is a
+    reason and the words of the scheduler or kubelet where the Pod can't start.
     """
 
     name: str
@@ -46,6 +47,7 @@ class PodFacts:
     ready: bool = False
     started: bool = False
     restarts: int = 0
+    last_words: str = ""
     trouble: tuple[str, str] | None = None
     annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 

@@ -199,6 +199,32 @@ def test_a_member_that_is_unhealthy_for_long_is_replaced(age: float, removed: li
     assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == removed
 
 
+@pytest.mark.parametrize(
+    ("words", "restarts", "removed"),
+    [
+        ('"error":"couldn\'t find local name \\"c\\" in the initial cluster configuration"', 2, [C]),
+        ('panic: failed to open database "error":"invalid database"', 3, [C]),
+        ("invalid database", 1, []),
+        ("unknown flag: --nonsense", 9, []),
+        ("", 9, []),
+    ],
+)
+def test_A10_X30_a_member_whose_data_is_unreadable_is_replaced_at_once(
+    words: str, restarts: int, removed: list[str]
+) -> None:
+    seen = seated(latched(persistent=True))
+    journal = seen.status.journal
+    sick = pod(C, journal, ready=False, running=False, restarts=restarts, last_words=words)
+    seen = replace(
+        seen,
+        volumes={name: volume(name, journal) for name in MEMBERS},
+        pods={**seen.pods, C: sick},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == removed
+
+
 @pytest.mark.parametrize("reason", ["MemberUnschedulable", "ImagePullFailed"])
 def test_a_member_whose_successor_would_fare_no_better_is_not_replaced(reason: str) -> None:
     seen = seated(latched(), ages={unhealthy(C): 9999.0})
