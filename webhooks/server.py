@@ -1,8 +1,9 @@
 """The HTTPS server that the API server asks: one path for each hook, HTTP/1.1, connections kept alive.
 
 It sits directly on aiohttp's low-level server: two paths need no router, and every layer less is a shorter
-wait for whoever runs kubectl. Reviews are answered on the event loop, in well under a millisecond; big ones
-go to a thread, so that judging them holds up nobody else.
+wait for whoever runs kubectl; most reviews don't even pass that (see `webhooks.direct`). Reviews are answered
+on the event loop, in well under a millisecond; big ones go to a thread, so that judging them holds up nobody
+else.
 
 Stopping is gentle to clients that hold connections open. While the Pod's endpoint is being taken out of the
 Service, requests still arrive, on new connections and on old ones; each is answered, with ``Connection:
@@ -24,6 +25,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
+from webhooks.direct import LONGEST, AtOnce, Connection
 from webhooks.review import MAX_BODY, Hook, Reply, refuse, review
 
 _log = get_logger(__name__)
@@ -33,9 +35,6 @@ KEEP_ALIVE: Final = 120.0
 be under way on a connection that it closes."""
 
 Handler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-_THREAD_ABOVE: Final = 64 * 1024
-"""Bytes; smaller reviews are judged faster than a thread is woken."""
 
 _TIMEOUT: Final = 10.0
 """Seconds, where the client names none: the API server's default ``timeoutSeconds``."""
@@ -73,12 +72,14 @@ class WebhookServer:
         self._listener: asyncio.Server | None = None
         self._latency = {path: metrics.webhook_latency.labels(path) for path in hooks}
         self._in_flight = {path: metrics.webhook_in_flight.labels(path) for path in hooks}
+        self._judged = {path: metrics.webhook_requests.labels(path, "200") for path in hooks}
 
     async def start(self) -> None:
         """Listen; raises ``OSError`` if the address is taken."""
         self._loop = asyncio.get_running_loop()
         self._http = _Connections(
             self._handle,
+            at_once=self._at_once,
             request_factory=self._request,
             access_log=None,
             keepalive_timeout=KEEP_ALIVE,
@@ -126,11 +127,26 @@ class WebhookServer:
             reply = await self._answer(request, hook)
         finally:
             in_flight.dec()
-            self._latency[path].observe(perf_counter() - begin)
-        self._metrics.webhook_requests.labels(path, str(reply.status)).inc()
+        self._note(path, reply, perf_counter() - begin)
+        return self._respond(reply)
+
+    def _at_once(self, path: str, body: bytes) -> Reply | None:
+        hook = self._hooks.get(path)
+        if hook is None or self._draining:
+            return None
+        begin = perf_counter()
+        reply = review(body, hook)
+        self._note(path, reply, perf_counter() - begin)
+        return reply
+
+    def _note(self, path: str, reply: Reply, seconds: float) -> None:
+        self._latency[path].observe(seconds)
+        if reply.status == 200:
+            self._judged[path].inc()
+        else:
+            self._metrics.webhook_requests.labels(path, str(reply.status)).inc()
         if reply.fault is not None:
             _log.error("Failed to judge a review", webhook=path, exc_info=reply.fault)
-        return self._respond(reply)
 
     async def _answer(self, request: web.BaseRequest, hook: Hook) -> Reply:
         if request.method != "POST":
@@ -140,7 +156,7 @@ class WebhookServer:
         try:
             async with asyncio.timeout(_timeout(request.rel_url.query.get("timeout"))):
                 body = await request.read()
-                if len(body) > _THREAD_ABOVE:
+                if len(body) > LONGEST:
                     return await asyncio.to_thread(review, body, hook)
                 return review(body, hook)
         except TimeoutError:
@@ -158,10 +174,15 @@ class WebhookServer:
 class _Connections(web.Server):
     """aiohttp's server, which can also say when its connections are gone, TLS's farewell included."""
 
-    def __init__(self, handler: Handler, **settings: Any) -> None:
+    def __init__(self, handler: Handler, *, at_once: AtOnce, **settings: Any) -> None:
         super().__init__(handler, **settings)
+        self._at_once = at_once
         self._transports: dict[RequestHandler, asyncio.Transport] = {}
         self._none_left = asyncio.Event()
+
+    def __call__(self) -> RequestHandler:
+        """Make the protocol of a new connection."""
+        return Connection(self, loop=self._loop, at_once=self._at_once, **self._kwargs)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """A client has come."""
