@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from app.act.membership import Membership
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
-from app.build.common import Platform
+from app.build.common import MEMBER_LABEL, Platform, selector
 from app.build.pod import pod
 from app.build.service import service
 from app.build.volume import claim
@@ -34,6 +34,7 @@ from app.plan.actions import (
     DeletePod,
     DeleteVolume,
     EnsureService,
+    Label,
     MoveLeader,
     PromoteMember,
     RemoveMember,
@@ -100,7 +101,10 @@ class Actor:
                 body = pod(cluster, spec, action, platform=self._platform)
                 await self._create(cluster, PODS, self._caches.pods, body)
             case Annotate():
-                await self._annotate(cluster, action)
+                await self._mark(cluster, action, {"annotations": dict(action.annotations)})
+            case Label():
+                labels = {**selector(cluster.name), MEMBER_LABEL: action.name}
+                await self._mark(cluster, action, {"labels": labels})
             case DeletePod():
                 await self._delete(cluster, action, PODS, self._caches.pods)
             case DeleteVolume():
@@ -141,14 +145,14 @@ class Actor:
         except NotFound:
             return None
 
-    async def _annotate(self, cluster: ClusterRef, action: Annotate) -> None:
+    async def _mark(self, cluster: ClusterRef, action: Annotate | Label, marks: JsonObject) -> None:
         cache: Informer[Any] = self._caches.pods if action.kind == PODS.kind else self._caches.volumes
         # The uid is immutable: a patch that names another one is refused, so it works as a precondition.
-        body = {"metadata": {"uid": action.uid, "annotations": dict(action.annotations)}}
+        body = {"metadata": {"uid": action.uid, **marks}}
         try:
             changed: Object = await self._api.patch(cache.resource, cluster.namespace, action.name, body)
         except (NotFound, Conflict):
-            log.info("Found another object than the one to annotate", kind=action.kind, name=action.name)
+            log.info("Found another object than the one to mark", kind=action.kind, name=action.name)
             return
         self._barrier.wrote(_key(cluster), cache, changed)
 

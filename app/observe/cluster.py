@@ -5,8 +5,8 @@ because a member does not answer.
 """
 
 import asyncio
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from app.api import names
 from app.api.status import ClusterStatus
@@ -24,6 +24,8 @@ from app.observe.caches import BY_CLUSTER, Caches
 from app.observe.facts import pod_facts, service_is, volume_facts
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
 from app.plan.roster import roster
+
+T = TypeVar("T", bound=Object)
 
 ANSWER_SECONDS = 1.0
 """How long a member may take to say how it is; the client port of one that has not joined a quorum hangs."""
@@ -71,7 +73,14 @@ class Observer:
         members = frozenset(roster(status.journal))
         missing = members - pods.keys()
         bereft = (missing | {name for name, pod in pods.items() if pod.terminal}) - volumes.keys()
-        absent, absent_volumes = await self._confirm(cluster, status, missing, bereft & members)
+        # Before the latch nothing depends on it: there is no data that could be taken for lost.
+        latched = status.journal.latch is not None
+        stray_pods, absent = await self._look(PODS, cluster, missing if latched else ())
+        pods |= {pod.metadata.name: pod_facts(pod) for pod in stray_pods}
+        stray_claims, absent_volumes = await self._look(
+            PERSISTENT_VOLUME_CLAIMS, cluster, bereft & members if latched else ()
+        )
+        volumes |= {claim.metadata.name: volume_facts(claim) for claim in stray_claims}
         conflicts, existing, fading = await self._obstacles(cluster) if record is None else ((), (), ())
         answers, listed, locked = await self._ask(pods)
         services = self._services(cluster)
@@ -87,6 +96,11 @@ class Observer:
             locked=locked,
             absent=absent,
             absent_volumes=absent_volumes,
+            stray=frozenset((PODS.kind, pod.metadata.name, pod.metadata.uid) for pod in stray_pods)
+            | frozenset(
+                (PERSISTENT_VOLUME_CLAIMS.kind, claim.metadata.name, claim.metadata.uid)
+                for claim in stray_claims
+            ),
             namespace_ending=await self._namespace_ends(cluster) if missing or record is None else False,
             waits=waits,
             conflicts=conflicts,
@@ -104,27 +118,21 @@ class Observer:
             if live is not None and _is_ours(live, cluster) and live.metadata.deletion_timestamp is None
         }
 
-    async def _confirm(
-        self, cluster: ClusterRef, status: ClusterStatus, pods: frozenset[str], volumes: frozenset[str]
-    ) -> tuple[frozenset[str], frozenset[str]]:
-        """Read what the caches lack, by name: only what the API server does not have is absent.
+    async def _look(
+        self, resource: Resource[T], cluster: ClusterRef, wanted: Iterable[str]
+    ) -> tuple[list[T], frozenset[str]]:
+        """Read what a cache lacks, by name: what is there after all, and what is absent.
 
-        Before the latch nothing depends on it: there is no data that could be taken for lost.
+        The caches know only what carries our labels, and somebody may have taken them off.
         """
-        if status.journal.latch is None:
-            return frozenset(), frozenset()
-        absent_pods = [name for name in sorted(pods) if await self._is_absent(PODS, cluster, name)]
-        absent_volumes = [
-            name for name in sorted(volumes) if await self._is_absent(PERSISTENT_VOLUME_CLAIMS, cluster, name)
-        ]
-        return frozenset(absent_pods), frozenset(absent_volumes)
-
-    async def _is_absent(self, resource: Resource[Any], cluster: ClusterRef, name: str) -> bool:
-        try:
-            await self._api.get(resource, cluster.namespace, name)
-        except NotFound:
-            return True
-        return False
+        there: list[T] = []
+        absent: set[str] = set()
+        for name in sorted(wanted):
+            try:
+                there.append(await self._api.get(resource, cluster.namespace, name))
+            except NotFound:
+                absent.add(name)
+        return [obj for obj in there if _is_ours(obj, cluster)], frozenset(absent)
 
     async def _namespace_ends(self, cluster: ClusterRef) -> bool:
         found = await self._api.get(NAMESPACES, None, cluster.namespace)

@@ -48,6 +48,15 @@ class Annotate:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """Put our labels back on a Pod or a PersistentVolumeClaim that still has this uid."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """Delete a Pod with its usual grace, if it is still the one and the version that was seen."""
 
@@ -112,4 +121,6 @@ class MoveLeader:
 
 
 MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader
-Action = EnsureService | CreateVolume | CreatePod | Annotate | DeletePod | DeleteVolume | MembershipAction
+Action = (
+    EnsureService | CreateVolume | CreatePod | Annotate | Label | DeletePod | DeleteVolume | MembershipAction
+)

@@ -11,7 +11,7 @@ from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
-from app.plan.actions import Action, Annotate, EnsureService
+from app.plan.actions import Action, Annotate, EnsureService, Label
 from app.plan.gauges import gauge
 from app.plan.losses import persistent
 from app.plan.observed import Answer, Observed
@@ -84,7 +84,7 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
     """
     if journal.latch is None:
         return ()
-    marks: list[Action] = []
+    marks: list[Action] = [Label(*one) for one in sorted(observed.stray)]
     for name in roster(journal):
         pod, volume = observed.pods.get(name), observed.volumes.get(name)
         if pod is not None and not pod.terminating:

@@ -107,8 +107,9 @@ class Observed:
 
     ``services`` are those of ours that exist, ``drifted`` those among them that are not as we would write
     them. ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
-    ``members`` is etcd's list as a member with a quorum gave it, None when nobody could. ``waits`` says for
-    how many seconds more the Pod of a member that keeps ending is not made anew.
+    ``stray`` are ours without our labels, by kind, name and uid. ``members`` is etcd's list as a member with
+    a quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member
+    that keeps ending is not made anew.
 
     ``locked`` are members that answer nobody without a user, since authentication is on. ``gauges_due`` is
     false while values that change all the time were written less than a minute ago.
@@ -137,6 +138,7 @@ class Observed:
     ages: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
     leading_for: float = float("inf")
     waits: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    stray: frozenset[tuple[str, str, str]] = frozenset()
     conflicts: tuple[str, ...] = ()
     existing_data: tuple[str, ...] = ()
     fading: tuple[str, ...] = ()

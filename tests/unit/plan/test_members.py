@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.plan.actions import Annotate, CreatePod, DeletePod, EnsureService
+from app.plan.actions import Annotate, CreatePod, DeletePod, EnsureService, Label
 from app.plan.members import STRANGER_SECONDS
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.symptoms import stranger
@@ -139,6 +139,12 @@ def test_a_pod_whose_annotations_still_say_new_is_flipped() -> None:
 
     assert isinstance(action, Annotate)
     assert (action.name, action.annotations[INITIAL_STATE]) == (B, "existing")
+
+
+def test_labels_that_were_taken_off_are_put_back_and_nothing_is_replaced() -> None:
+    seen = look(SHORT_LIVED, pods=MEMBERS, answering=MEMBERS, stray=frozenset({("Pod", B, f"pod-{B}")}))
+
+    assert actions(decide(seen)) == [Label("Pod", B, f"pod-{B}")]
 
 
 def test_a_service_that_was_edited_is_written_anew_and_clients_are_not_told_of_an_outage() -> None:
