@@ -1,15 +1,21 @@
 """Field paths as the API server writes them: ``spec.pod.labels[app]``, ``spec.pod.tolerations[0].effect``."""
 
+from functools import lru_cache
 from typing import Any
 
 from app.api.base import JsonObject
 from app.api.verdict import Report
 
 
+@lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
 def lookup(obj: Any, path: str) -> Any:
     """Return the value at a dotted path without indexes, or ``None`` where anything on the way is missing."""
     node = obj
-    for step in path.split("."):
+    for step in _steps(path):
         if not isinstance(node, dict):
             return None
         node = node.get(step)

@@ -94,7 +94,9 @@ def check_fields(new: JsonObject, report: Report) -> None:
     """Deny what an EtcdCluster asks for and would not get."""
     for parent, names in _NAMES.items():
         node = lookup(new, parent)
-        for name in sorted(names & node.keys()) if isinstance(node, dict) else ():
+        if not isinstance(node, dict) or names.isdisjoint(node):
+            continue
+        for name in sorted(names & node.keys()):
             if node[name] is not None:
                 report.forbidden(f"{parent}.{name}", node[name], f"{NOT_AVAILABLE}; leave it out")
 

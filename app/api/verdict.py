@@ -138,6 +138,8 @@ class Report:
 
     def verdict(self) -> Verdict:
         """Return what was found."""
+        if not self.found:
+            return ALLOWED
         return Verdict(tuple(self.faults), tuple(dict.fromkeys(self.warnings)))
 
     def forgive(self, before: "Report") -> None:

@@ -7,6 +7,7 @@ new one) and its changelogs (3.5.26 and 3.6.11 are the least that 3.6 and 3.7 ma
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 DEFAULT = "3.6.16"
@@ -32,6 +33,10 @@ _PATTERN = re.compile(
 )
 
 
+_REMEMBERED = 64
+"""Characters; what is longer is no version that anybody has."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class EtcdVersion:
     """A version of etcd; the suffix tells builds of one release apart and has no order of its own."""
@@ -55,11 +60,18 @@ def parse_version(text: Any) -> EtcdVersion | None:
     """Read ``3.6.16``, ``v3.6.16`` or ``3.6.16-build.1``; ``None`` for anything else."""
     if not isinstance(text, str):
         return None
+    return _known(text) if len(text) <= _REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> EtcdVersion | None:
     match = _PATTERN.fullmatch(text)
     if match is None:
         return None
     major, minor, patch, suffix = match.groups()
     return EtcdVersion(int(major), int(minor), int(patch), suffix or "")
+
+
+_known = lru_cache(maxsize=256)(_parse)
 
 
 def bare(text: str) -> str:

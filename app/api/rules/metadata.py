@@ -1,6 +1,7 @@
 """The cluster's name, and the labels and annotations of its Pods."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from app.api.base import GROUP, JsonObject
@@ -27,6 +28,9 @@ _LABEL_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_WORDS = (
     "must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
 )
+_KEY_NAME = f"the key {_LABEL_WORDS}"
+_KEY_PREFIX = "the part of the key before '/' must be a DNS-1123 subdomain"
+_KEY_LENGTH = 253 + len("/") + 63
 _RESERVED_LABELS = "app"
 _RESERVED_PREFIX = "etcd_"
 _RESERVED_ANNOTATION = "etcd.version"
@@ -118,11 +122,19 @@ def _entries(pod: JsonObject, key: str, report: Report) -> list[tuple[str, Any]]
 
 def check_label_key(path: str, key: str, report: Report) -> None:
     """Check a qualified name: an optional DNS prefix, a slash, and a name of at most 63 characters."""
+    for message in _known_key_faults(key) if len(key) <= _KEY_LENGTH else _key_faults(key):
+        report.invalid(path, key, message)
+
+
+def _key_faults(key: str) -> tuple[str, ...]:
     prefix, slash, name = key.rpartition("/")
-    if len(name) > 63 or _LABEL_PART.fullmatch(name) is None:
-        report.invalid(path, key, f"the key {_LABEL_WORDS}")
-    if slash and subdomain_fault(prefix):
-        report.invalid(path, key, "the part of the key before '/' must be a DNS-1123 subdomain")
+    part = len(name) > 63 or _LABEL_PART.fullmatch(name) is None
+    domain = slash and subdomain_fault(prefix)
+    return (*((_KEY_NAME,) if part else ()), *((_KEY_PREFIX,) if domain else ()))
+
+
+# The same few keys come again and again; those that are too long to be valid aren't remembered.
+_known_key_faults = lru_cache(maxsize=1024)(_key_faults)
 
 
 def check_label_value(path: str, value: Any, report: Report) -> None:
