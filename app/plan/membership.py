@@ -109,7 +109,13 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
     latch = journal.latch
     if latch is None or observed.members is None or spec.paused or observed.namespace_ending:
         return Change(journal)
-    seats = Seats(observed.members, dict(serving(observed, latch.cluster_id)))
+    # One whose Pod is terminating serves for seconds only.
+    healthy = {
+        name: answer
+        for name, answer in serving(observed, latch.cluster_id).items()
+        if not observed.pods[name].terminating
+    }
+    seats = Seats(observed.members, healthy)
     journal = _without_outcome(journal, seats)
     leader = seats.leader
     if leader is None or observed.leading_for < CALL_SECONDS:
@@ -126,7 +132,8 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
             # What is sent again, since etcd did not take it, is told once.
             repeated = decision.journal.intent is not None and decision.journal.intent == journal.intent
             return replace(decision, event=None) if repeated else decision
-    return Change(journal)
+    # What was intended is not wanted any more; what comes of it after all, the list shows.
+    return Change(journal.model_copy(update={"intent": None}) if journal.intent else journal)
 
 
 def _without_outcome(journal: Journal, seats: Seats) -> Journal:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from app.api.status import Bootstrap, Journal, Latch, LatchedMember
 from app.etcd import identity
 from app.plan.observed import Observed
+from app.plan.roster import updated
 from app.plan.starting import CLUSTER_ID, INITIAL_CLUSTER, INITIAL_STATE, MEMBER_ID, NEW, TOKEN
 from app.plan.step import Event, Step, Trouble
 
@@ -29,15 +30,22 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
     if not known and not founders:
         return Step(journal, troubles=(_unmarked(said),)) if said else None
     token = next((marks[TOKEN] for marks in said.values() if marks.get(TOKEN)), observed.cluster.uid)
-    members = tuple(founders) or tuple(sorted(said))
+    # Founders that are not known any more have all served; whoever has not was added later, and helps to
+    # found nothing.
+    members = tuple(founders) or tuple(name for name in said if said[name].get(CLUSTER_ID))
     cluster_id = next(iter(known), "")
     if not cluster_id:
         cluster_id = identity.text(identity.bootstrap(founders, token=token).cluster_id)
     record = Bootstrap(members=members, token=token, cluster_id=cluster_id)
-    remembered = {"bootstrap": record, "latch": _latch(observed, said, cluster_id) if known else None}
+    latch = _latch(observed, said, cluster_id) if known else None
+    update = {"bootstrap": record, "latch": latch, "next_index": max(journal.next_index, len(said))}
+    recalled = journal.model_copy(update=update)
+    if latch is not None:
+        members = updated(observed, recalled)
+        recalled = recalled.model_copy(update={"latch": latch.model_copy(update={"roster": members})})
     note = f"The status had no record of {', '.join(sorted(said))}; it was read off their Pods and claims"
     return Step(
-        journal.model_copy(update={**remembered, "next_index": max(journal.next_index, len(members))}),
+        recalled,
         events=(Event("RecordRestored", "Recall", note, type="Warning"),),
     )
 

@@ -11,7 +11,7 @@ from app.plan.roster import listed, roster
 
 
 def unhealthy(member: str) -> str:
-    """A voter does not serve."""
+    """A voter does not serve; silence alone does not say so while its kubelet finds it ready."""
     return f"unhealthy/{member}"
 
 
@@ -39,8 +39,17 @@ def symptoms(observed: Observed) -> frozenset[str]:
     }
     return frozenset(
         [
-            *(unhealthy(name) for name in roster(journal) if name not in healthy),
+            *(
+                unhealthy(name)
+                for name in roster(journal)
+                if name not in healthy and not _ready(observed, name)
+            ),
             *(joining(name) for name in learners),
             *(stranger(name) for name in others),
         ]
     )
+
+
+def _ready(observed: Observed, member: str) -> bool:
+    pod = observed.pods.get(member)
+    return pod is not None and pod.ready and member not in observed.answers

@@ -356,11 +356,43 @@ def test_versions_without_learners_grow_by_voters() -> None:
 
 def test_symptoms_are_those_of_voters_that_do_not_serve_and_of_learners() -> None:
     seen = with_learner(latched(), serving=False)
+    down = {name: replace(seen.pods[name], ready=False) for name in (B, C)}
 
-    assert symptoms(replace(seen, answers={A: answer(A)})) == {
+    assert symptoms(replace(seen, answers={A: answer(A)}, pods={**seen.pods, **down})) == {
         unhealthy(B),
         unhealthy(C),
         unhealthy(NEW),
         joining(NEW),
     }
     assert identity.text(NEW_ID) == "4d"
+
+
+def test_a_member_that_its_kubelet_finds_ready_is_not_timed_for_its_silence() -> None:
+    """The operator can't reach it, its peers can: replacing it would cost a healthy member."""
+    seen = seated(latched())
+
+    assert symptoms(replace(seen, answers={A: answer(A), B: answer(B)})) == set()
+    assert symptoms(replace(seen, answers={**seen.answers, C: answer(C, leader="")})) == {unhealthy(C)}
+
+
+def test_A15_a_member_whose_pod_is_terminating_does_not_count_for_the_quorum_that_stays() -> None:
+    """Its claim may be going as well: with the one that is down removed, one of two would be left."""
+    journal = latched(persistent=True)
+    seen = seated(journal, ages={unhealthy(C): REPLACE_SECONDS})
+    seen = replace(
+        seen,
+        pods={A: seen.pods[A], B: pod(B, journal, terminating=True), C: pod(C, journal, ready=False)},
+        volumes={name: volume(name, journal) for name in MEMBERS},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    assert changes_of(decide(seen, PERSISTENT)) == []
+
+
+@pytest.mark.parametrize("intent", [Intent(action="Add", member=NEW), Intent(action="Remove", member=C)])
+def test_an_intent_that_is_not_wanted_any_more_is_dropped(intent: Intent) -> None:
+    """The size was changed back, or the member came back, before etcd took the change."""
+    decision = decide(seated(latched().model_copy(update={"intent": intent})))
+
+    assert changes_of(decision) == []
+    assert decision.status.journal.intent is None

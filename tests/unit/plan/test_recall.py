@@ -4,13 +4,16 @@ from dataclasses import replace
 
 from app.api.status import Journal
 from app.plan.actions import CreatePod
-from app.plan.starting import CLUSTER_ID, TOKEN
+from app.plan.observed import ListedMember
+from app.plan.starting import CLUSTER_ID, INITIAL_STATE, TOKEN, annotations
 from tests.unit.plan.looks import (
+    CLUSTER,
     EPHEMERAL,
     FOUNDED,
     IDENTITY,
     MEMBERS,
     PERSISTENT,
+    URLS,
     A,
     B,
     actions,
@@ -92,3 +95,34 @@ def test_nothing_is_founded_beside_members_of_another_operator() -> None:
     assert actions(decision) == []
     assert decision.status.journal.bootstrap is None
     assert condition(decision, "Stalled") == ("True", "ExistingDataFound")
+
+
+def test_a_joiner_helps_to_found_nothing_when_the_status_was_lost() -> None:
+    """It carries no mark of having served; taken for a founder it would found another cluster."""
+    seen = look(Journal())
+    joiner = pod("c-joiner0000", SERVED)
+    seen = replace(
+        seen,
+        pods={**{name: pod(name, SERVED) for name in MEMBERS}, "c-joiner0000": joiner},
+        volumes={name: volume(name, SERVED) for name in MEMBERS},
+    )
+
+    journal = decide(seen, PERSISTENT).status.journal
+
+    assert journal.bootstrap is not None
+    assert set(journal.bootstrap.members) == set(MEMBERS)
+    assert journal.next_index == 4
+    assert annotations("c-joiner0000", CLUSTER, PERSISTENT, journal)[INITIAL_STATE] == "existing"
+
+
+def test_members_that_left_no_trace_are_taken_from_the_list_when_the_status_was_lost() -> None:
+    """Two of three are found and two are wanted: the cluster is not Ready while etcd lists three."""
+    seen = look(Journal(), answering=(A, B))
+    listed = tuple(ListedMember(IDENTITY.member_ids[name], name, URLS[name]) for name in MEMBERS)
+    seen = replace(seen, pods={name: pod(name, latched()) for name in (A, B)}, members=listed)
+
+    decision = decide(seen, EPHEMERAL.model_copy(update={"size": 2}))
+
+    assert decision.status.journal.latch is not None
+    assert set(decision.status.journal.latch.roster) == set(MEMBERS)
+    assert condition(decision, "Ready")[0] == "False"
