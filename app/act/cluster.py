@@ -13,6 +13,7 @@ from app.act.membership import Membership
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
 from app.build.common import MEMBER_LABEL, Platform, selector
+from app.build.pdb import pdb
 from app.build.pod import pod
 from app.build.service import service
 from app.build.volume import claim
@@ -22,7 +23,7 @@ from app.kube.barrier import Barrier
 from app.kube.errors import AlreadyExists, Conflict, NotFound
 from app.kube.informer import Informer
 from app.kube.objects import CustomObject, Object
-from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
+from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, Resource
 from app.observe.caches import ETCD_CLUSTERS, Caches
 from app.ops.logging import get_logger
 from app.plan.actions import (
@@ -31,8 +32,11 @@ from app.plan.actions import (
     Annotate,
     CreatePod,
     CreateVolume,
+    DeleteBudget,
     DeletePod,
     DeleteVolume,
+    Deletion,
+    EnsureBudget,
     EnsureService,
     Label,
     MoveLeader,
@@ -93,7 +97,11 @@ class Actor:
     async def _one(self, cluster: ClusterRef, spec: ClusterSpec, action: Action) -> None:
         match action:
             case EnsureService():
-                await self._ensure_service(cluster, action)
+                body = service(cluster, name=action.name, client=action.client)
+                await self._ensure(cluster, self._caches.services, body)
+            case EnsureBudget():
+                body = pdb(cluster, min_available=action.min_available)
+                await self._ensure(cluster, self._caches.budgets, body)
             case CreateVolume():
                 body = claim(cluster, member=action.member, spec=spec.pod.persistent_volume_claim_spec or {})
                 await self._create(cluster, PERSISTENT_VOLUME_CLAIMS, self._caches.volumes, body)
@@ -105,10 +113,8 @@ class Actor:
             case Label():
                 labels = {**selector(cluster.name), MEMBER_LABEL: action.name}
                 await self._mark(cluster, action, {"labels": labels})
-            case DeletePod():
-                await self._delete(cluster, action, PODS, self._caches.pods)
-            case DeleteVolume():
-                await self._delete(cluster, action, PERSISTENT_VOLUME_CLAIMS, self._caches.volumes)
+            case DeletePod() | DeleteVolume() | DeleteBudget():
+                await self._delete(cluster, action)
             case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
                 await self._membership.send(action)
 
@@ -124,20 +130,21 @@ class Actor:
         log.info("Created an object", kind=resource.kind, name=name)
         self._barrier.wrote(_key(cluster), cache, made)
 
-    async def _ensure_service(self, cluster: ClusterRef, action: EnsureService) -> None:
-        body = service(cluster, name=action.name, client=action.client)
-        # Read live: the cache knows only what carries our labels, and the name may be somebody else's.
-        live = await self._find(SERVICES, cluster.namespace, action.name)
+    async def _ensure(self, cluster: ClusterRef, cache: Informer[Any], body: JsonObject) -> None:
+        resource: Resource[Any] = cache.resource
+        name = body["metadata"]["name"]
+        # Read live: the cache may know only what carries our labels, and the name may be somebody else's.
+        live = await self._find(resource, cluster.namespace, name)
         try:
             made = await apply(
-                self._api, SERVICES, body, live=live, owner_uid=cluster.uid, marker=APPLIED_ANNOTATION
+                self._api, resource, body, live=live, owner_uid=cluster.uid, marker=APPLIED_ANNOTATION
             )
         except NotOurs as error:
-            log.warning("Left a foreign Service alone", name=action.name, error=error)
+            log.warning("Left a foreign object alone", kind=resource.kind, name=name, error=error)
             return
         if made is not None:
-            log.info("Wrote a Service", name=action.name)
-            self._barrier.wrote(_key(cluster), self._caches.services, made)
+            log.info("Wrote an object", kind=resource.kind, name=name)
+            self._barrier.wrote(_key(cluster), cache, made)
 
     async def _find(self, resource: Resource[T], namespace: str, name: str) -> T | None:
         try:
@@ -156,13 +163,18 @@ class Actor:
             return
         self._barrier.wrote(_key(cluster), cache, changed)
 
-    async def _delete(
-        self,
-        cluster: ClusterRef,
-        action: DeletePod | DeleteVolume,
-        resource: Resource[Any],
-        cache: Informer[Any],
-    ) -> None:
+    def _cache_of(self, action: Deletion) -> Informer[Any]:
+        match action:
+            case DeletePod():
+                return self._caches.pods
+            case DeleteVolume():
+                return self._caches.volumes
+            case DeleteBudget():
+                return self._caches.budgets
+
+    async def _delete(self, cluster: ClusterRef, action: Deletion) -> None:
+        cache = self._cache_of(action)
+        resource: Resource[Any] = cache.resource
         known = cache.store.get(f"{cluster.namespace}/{action.name}")
         try:
             await self._api.delete(

@@ -129,6 +129,8 @@ class ClusterSpec(Model):
     """How the members' Pods are made."""
     tls: TLSPolicy | None = Field(default=None, alias="TLS")
     """TLS between members and for clients."""
+    pod_disruption_budget: bool = True
+    """Whether the operator keeps a PodDisruptionBudget, so that evictions leave a quorum."""
 
     @property
     def client_tls(self) -> bool:

@@ -23,6 +23,7 @@ CREATED: JsonObject = {
     "repository": DEFAULT_REPOSITORY,
     "version": DEFAULT_VERSION,
     "paused": False,
+    "podDisruptionBudget": True,
 }
 """What a new EtcdCluster's spec gets where it says nothing."""
 

@@ -197,6 +197,8 @@ class Journal(Remembered):
     """The disaster recovery under way."""
     next_index: Annotated[int, INT32] = 0
     """The number that the name of the next added member is made from; none is used twice."""
+    other_budgets: Annotated[str, at_most(32768)] = ""
+    """PodDisruptionBudgets of others in whose favour the operator makes none; an event has told."""
     accepted_spec: Annotated[str, at_most(262144)] = ""
     """The last valid spec as compact JSON; what runs is healed by it while the spec is invalid."""
 

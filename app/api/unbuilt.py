@@ -51,7 +51,6 @@ FIELDS = (
     UnbuiltField("spec.TLS.certManager", _OBJECT),
     UnbuiltField("spec.image", _STRING),
     UnbuiltField("spec.service", _OBJECT),
-    UnbuiltField("spec.podDisruptionBudget", _BOOLEAN),
     UnbuiltField("spec.dataRetention", _STRING),
     UnbuiltField("spec.etcd", _OBJECT),
     UnbuiltField("spec.restartedAt", _STRING),

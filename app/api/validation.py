@@ -98,9 +98,9 @@ def examine(obj: JsonObject) -> Report:
     check_size(spec.get("size"), report)
     check_repository(spec.get("repository"), report)
     check_version(spec.get("version"), report)
-    paused = spec.get("paused")
-    if paused is not None and not isinstance(paused, bool):
-        report.wrong_type("spec.paused", paused, "true or false")
+    for key in ("paused", "podDisruptionBudget"):
+        if not isinstance(spec.get(key), bool | None):
+            report.wrong_type(f"spec.{key}", spec[key], "true or false")
     check_pod(obj, spec, report)
     check_tls(spec, report)
     return report

@@ -21,9 +21,9 @@ from app.config import Scope
 from app.controllers.patience import Patience
 from app.controllers.stopwatch import Stopwatch
 from app.kube.events import Recorder, Reference
-from app.kube.objects import CustomObject, Object
+from app.kube.objects import CustomObject, Object, PodDisruptionBudget
 from app.kube.queue import LOW, NORMAL, WorkQueue
-from app.observe.caches import Caches, cluster_of
+from app.observe.caches import BY_NAMESPACE, Caches, cluster_of, owner_of
 from app.observe.cluster import Observer
 from app.observe.pulse import Pulse
 from app.ops.logging import get_logger
@@ -90,6 +90,7 @@ class ClusterController:
         self._caches.clusters.subscribe(self._cluster_changed)
         for informer in (self._caches.pods, self._caches.volumes, self._caches.services):
             informer.subscribe(self._child_changed)
+        self._caches.budgets.subscribe(self._budget_changed)
 
     def lead(self) -> None:
         """Begin a term: what an earlier one has timed counts no more, and all clusters are looked at."""
@@ -112,6 +113,20 @@ class ClusterController:
     def _child_changed(self, old: Object | None, new: Object | None) -> None:
         for key in {cluster_of(obj) for obj in (old, new) if obj is not None} - {""}:
             self._queue.add(key)
+
+    def _budget_changed(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        """Wake the cluster that a PodDisruptionBudget is of; one of nobody's may select any members."""
+        if old is not None and new is not None and _is_as_it_was(old, new):
+            return  # its status follows every Pod
+        for obj in (old, new):
+            if obj is None:
+                continue
+            owner = owner_of(obj)
+            if owner:
+                self._queue.add(owner)
+                continue
+            for cluster in self._caches.clusters.store.by_index(BY_NAMESPACE, obj.metadata.namespace):
+                self._queue.add(cluster.metadata.key, priority=LOW)
 
     async def reconcile(self, key: str) -> float | None:
         """Bring one cluster a step further; returns after how many seconds to look again.
@@ -197,6 +212,13 @@ class ClusterController:
             )
         if decision.status.phase == "Failed" != before.phase:
             self._metrics.clusters_failed.inc()
+
+
+def _is_as_it_was(old: Object, new: Object) -> bool:
+    return all(
+        getattr(old.metadata, part) == getattr(new.metadata, part)
+        for part in ("uid", "generation", "labels", "owner_references", "deletion_timestamp")
+    )
 
 
 def _status(obj: CustomObject) -> ClusterStatus:

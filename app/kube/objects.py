@@ -238,6 +238,12 @@ class Service(Object, frozen=True, gc=False):
     spec: dict[str, Any] = {}
 
 
+class PodDisruptionBudget(Object, frozen=True, gc=False):
+    """A PodDisruptionBudget; spec as it came."""
+
+    spec: dict[str, Any] = {}
+
+
 class Node(Object, frozen=True, gc=False):
     """A node; spec and status as they came."""
 

@@ -11,6 +11,7 @@ from app.kube.objects import (
     Object,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
     Secret,
     Service,
     WebhookConfiguration,
@@ -65,7 +66,9 @@ NODES = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", Object, namespaced=False)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", Lease)
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event", Object)
-POD_DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", CustomObject)
+POD_DISRUPTION_BUDGETS = Resource(
+    "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", PodDisruptionBudget
+)
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", Object)
 STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", Object, namespaced=False)
 CRDS = Resource(

@@ -18,11 +18,11 @@ from app.etcd.errors import AuthRequired, EtcdError
 from app.etcd.model import Status
 from app.kube.api import Api
 from app.kube.errors import NotFound
-from app.kube.objects import CustomObject, Object
+from app.kube.objects import CustomObject, Object, PodDisruptionBudget
 from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
-from app.observe.caches import BY_CLUSTER, Caches
-from app.observe.facts import pod_facts, service_is, volume_facts
-from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
+from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
+from app.observe.facts import budget_facts, pod_facts, service_is, volume_facts
+from app.plan.observed import Answer, BudgetFacts, ClusterRef, ListedMember, Observed, PodFacts
 from app.plan.roster import roster
 
 T = TypeVar("T", bound=Object)
@@ -52,7 +52,16 @@ class Observer:
             for informer in (self._caches.pods, self._caches.volumes, self._caches.services)
             for child in informer.store.by_index(BY_CLUSTER, obj.metadata.key)
         )
-        return (obj.metadata.uid, obj.metadata.resource_version, *children)
+        # The status of a budget changes with each Pod; what it says does not.
+        budgets = (
+            (
+                budget.metadata.uid,
+                budget.metadata.generation,
+                frozenset((budget.metadata.labels or {}).items()),
+            )
+            for budget in self._budgets_of(obj.metadata.namespace, obj.metadata.name)
+        )
+        return (obj.metadata.uid, obj.metadata.resource_version, *children, *budgets)
 
     async def observe(
         self, cluster: ClusterRef, status: ClusterStatus, waits: Mapping[str, float]
@@ -91,6 +100,7 @@ class Observer:
             volumes=volumes,
             services=frozenset(services),
             drifted=frozenset(name for name, settled in services.items() if not settled),
+            budgets=self._budgets(cluster),
             answers=answers,
             members=listed,
             locked=locked,
@@ -117,6 +127,17 @@ class Observer:
             for name, live in found.items()
             if live is not None and _is_ours(live, cluster) and live.metadata.deletion_timestamp is None
         }
+
+    def _budgets(self, cluster: ClusterRef) -> tuple[BudgetFacts, ...]:
+        found = self._budgets_of(cluster.namespace, cluster.name)
+        key = f"{cluster.namespace}/{cluster.name}"
+        pods = [pod for pod in self._caches.pods.store.by_index(BY_CLUSTER, key) if _is_ours(pod, cluster)]
+        return tuple(budget_facts(budget, cluster, pods) for budget in found)
+
+    def _budgets_of(self, namespace: str, name: str) -> list[PodDisruptionBudget]:
+        """Those that a cluster of this name controls, and those that no EtcdCluster does."""
+        store = self._caches.budgets.store
+        return store.by_index(BY_CLUSTER, f"{namespace}/{name}") + store.by_index(BY_NAMESPACE, namespace)
 
     async def _look(
         self, resource: Resource[T], cluster: ClusterRef, wanted: Iterable[str]

@@ -1,10 +1,14 @@
 """What Kubernetes objects say, as the facts that decisions are made from."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from app.build.pdb import pdb
 from app.kube.applying import contains
-from app.kube.objects import ContainerStatus, PersistentVolumeClaim, Pod, Service
-from app.plan.observed import PodFacts, VolumeFacts
+from app.kube.objects import ContainerStatus, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service
+from app.kube.selectors import selects
+from app.observe.caches import owner_of
+from app.plan.observed import BudgetFacts, ClusterRef, PodFacts, VolumeFacts
 
 CONTAINER = "etcd"
 
@@ -78,3 +82,24 @@ def service_is(live: Service, wanted: dict[str, Any]) -> bool:
     """Tell whether a Service of ours is as it would be written."""
     labels = contains(live.metadata.labels or {}, wanted["metadata"]["labels"])
     return labels and contains(live.spec, wanted["spec"])
+
+
+def budget_facts(live: PodDisruptionBudget, cluster: ClusterRef, members: Iterable[Pod]) -> BudgetFacts:
+    """Read a PodDisruptionBudget of the cluster's namespace; ``members`` are the Pods it may select."""
+    meta = live.metadata
+    controller = meta.controller
+    ours = controller is not None and controller.uid == cluster.uid
+    given = live.spec.get("minAvailable")
+    floor = given if isinstance(given, int) else None
+    wanted = pdb(cluster, min_available=floor or 0)
+    labels = contains(meta.labels or {}, wanted["metadata"]["labels"])
+    return BudgetFacts(
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        ours=ours,
+        selects=any(selects(live.spec.get("selector"), pod.metadata.labels or {}) for pod in members),
+        min_available=floor,
+        drifted=ours and not (labels and contains(live.spec, wanted["spec"])),
+        terminating=meta.deletion_timestamp is not None or (not ours and bool(owner_of(live))),
+    )

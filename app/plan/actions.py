@@ -17,6 +17,22 @@ class EnsureService:
 
 
 @dataclass(frozen=True, slots=True)
+class EnsureBudget:
+    """Apply the PodDisruptionBudget, which keeps ``min_available`` members from evictions."""
+
+    min_available: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBudget:
+    """Delete the PodDisruptionBudget, if it is still the one and the version that was seen."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateVolume:
     """Create the claim of a member."""
 
@@ -120,7 +136,8 @@ class MoveLeader:
     via: Via
 
 
+Deletion = DeletePod | DeleteVolume | DeleteBudget
 MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader
 Action = (
-    EnsureService | CreateVolume | CreatePod | Annotate | Label | DeletePod | DeleteVolume | MembershipAction
+    EnsureService | EnsureBudget | CreateVolume | CreatePod | Annotate | Label | Deletion | MembershipAction
 )

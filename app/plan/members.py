@@ -4,6 +4,7 @@ from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.plan.actions import Action, CreateVolume, DeletePod, DeleteVolume
+from app.plan.budget import protect
 from app.plan.latching import ensure, note, serving, settle
 from app.plan.losses import lost, persistent, unknown
 from app.plan.membership import change
@@ -24,16 +25,23 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
         return Step(journal, troubles=(regression,))
     decided = change(observed, spec, note(observed, spec, journal))
     step = revive(observed, spec, decided.journal, leaving=decided.leaving)
+    protection = protect(observed, spec, step.journal)
     return Step(
-        step.journal,
+        protection.journal,
         (
             *step.groups,
             *settle(observed, spec, step.journal),
             _leftovers(observed, spec, step.journal),
             (decided.action,) if decided.action is not None else (),
+            # The last, so that nothing waits for it.
+            protection.actions,
         ),
         (*((decided.trouble,) if decided.trouble is not None else ()), *step.troubles),
-        (*step.events, *((decided.event,) if decided.event is not None else ())),
+        (
+            *step.events,
+            *((decided.event,) if decided.event is not None else ()),
+            *protection.events,
+        ),
     )
 
 

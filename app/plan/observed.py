@@ -74,6 +74,25 @@ class VolumeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetFacts:
+    """A PodDisruptionBudget of the cluster's namespace: ours, or one of somebody else's.
+
+    ``selects`` says whether it selects a member's Pod, ``min_available`` is the integer in it (None for
+    anything else), and ``drifted`` whether anything else in it is not as we would write it.
+    ``terminating`` is also one whose owner is an earlier cluster of this name.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    ours: bool
+    selects: bool = False
+    min_available: int | None = None
+    drifted: bool = False
+    terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a member said of itself; ids are etcd's 64-bit numbers, sizes are in bytes."""
 
@@ -111,6 +130,8 @@ class Observed:
     a quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member
     that keeps ending is not made anew.
 
+    ``budgets`` are ours and all that are not an EtcdCluster's, None where they were not looked at.
+
     ``locked`` are members that answer nobody without a user, since authentication is on. ``gauges_due`` is
     false while values that change all the time were written less than a minute ago.
 
@@ -128,6 +149,7 @@ class Observed:
     volumes: Mapping[str, VolumeFacts] = field(default_factory=lambda: _NOTHING)
     services: frozenset[str] = frozenset()
     drifted: frozenset[str] = frozenset()
+    budgets: tuple[BudgetFacts, ...] | None = None
     answers: Mapping[str, Answer] = field(default_factory=lambda: _NOTHING)
     members: tuple[ListedMember, ...] | None = None
     absent: frozenset[str] = frozenset()

@@ -23,6 +23,7 @@ def test_a_new_cluster_gets_every_default() -> None:
         "repository": "quay.io/coreos/etcd",
         "version": "3.6.16",
         "paused": False,
+        "podDisruptionBudget": True,
     }
 
 
@@ -60,7 +61,7 @@ def test_W18_spellings_and_unknown_keys_survive() -> None:
         "unknown": None,
     }
     filled = default(cluster(**spec))["spec"]
-    assert filled == {**spec, "size": 3, "repository": "quay.io/coreos/etcd", "paused": False}
+    assert filled == {**CREATED, **spec}
 
 
 def test_an_update_takes_size_and_version_from_the_stored_object() -> None:

@@ -135,6 +135,10 @@ def test_changes_that_are_not_built_are_denied(
     assert "is not available in this version" in fault.message
 
 
+def test_podDisruptionBudget_may_change() -> None:
+    assert validate(cluster(podDisruptionBudget=False), cluster(podDisruptionBudget=True)) == ALLOWED
+
+
 SAME = [
     (cluster(), cluster(pod={})),
     (cluster(pod=None), cluster(pod={})),

@@ -1,5 +1,6 @@
 """Services and claims."""
 
+from app.build.pdb import pdb
 from app.build.service import service
 from app.build.volume import claim
 from app.plan.observed import ClusterRef
@@ -30,3 +31,15 @@ def test_X39_a_claim_is_for_one_pod_unless_the_user_says_otherwise() -> None:
     own = claim(CLUSTER, member="m", spec={**wanted, "accessModes": ["ReadWriteOnce"]})
     assert own["spec"]["accessModes"] == ["ReadWriteOnce"]
     assert own["metadata"]["labels"]["etcd_node"] == "m"
+
+
+def test_H2_X20_the_budget_is_an_integer_over_the_members_alone() -> None:
+    made = pdb(CLUSTER, min_available=2)
+
+    assert made["metadata"]["name"] == "c"
+    assert made["spec"] == {
+        "minAvailable": 2,
+        "selector": {"matchLabels": {"app": "etcd", "etcd_cluster": "c"}},
+        "unhealthyPodEvictionPolicy": "IfHealthyBudget",
+    }
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
