@@ -207,7 +207,8 @@ class Operator:
         log.info("Reconciles", clusters=len(self._caches.clusters.store))
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._recorder.run(), name="events")
+                events = supervise("events", self._recorder.run, metrics=self._metrics)
+                group.create_task(events, name="events")
                 group.create_task(self._workers.run(), name="workers")
         finally:
             await self._recorder.flush(deadline=FLUSH_SECONDS)

@@ -105,6 +105,7 @@ class ClusterController:
             return
         if new is None:
             self._metrics.clusters_deleted.inc()
+            self._hands.recorder.forget(obj.metadata.uid)
         elif old is not None and old.metadata.generation != new.metadata.generation:
             self._metrics.clusters_modified.inc()
         self._metrics.clusters.set(len(self._caches.clusters.store))

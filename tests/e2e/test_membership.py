@@ -1,0 +1,85 @@
+"""Members come and go on a real cluster: by order, and after a loss."""
+
+import shutil
+
+import pytest
+
+from tests.cluster import faults
+from tests.cluster.cluster import Cluster
+from tests.e2e.etcd_client import EtcdClient
+from tests.e2e.kube import eventually
+from tests.e2e.subject import CLAIM, Subject
+
+pytestmark = pytest.mark.e2e
+
+ON_VOLUMES = {"persistentVolumeClaimSpec": CLAIM}
+
+
+def scale(subject: Subject, size: int) -> None:
+    """As a person does, or an autoscaler."""
+    subject.kubectl("scale", "etcdclusters", subject.name, f"--replicas={size}")
+    subject.wait_ready(timeout=120)
+
+
+def agrees(subject: Subject, client: EtcdClient, size: int) -> bool:
+    """Whether etcd, the status, the Pods and the claims tell of the same members, that many."""
+    listed = client.member_ids(subject.url)
+    told = subject.ids()
+    assert listed == told
+    assert set(subject.pods()) == set(subject.uids("persistentvolumeclaims")) == set(told)
+    return len(told) == size
+
+
+def test_C3_C11_a_cluster_is_scaled_up_and_down_again_and_keeps_its_keys(
+    subject: Subject, client: EtcdClient
+) -> None:
+    subject.apply(size=1, pod=ON_VOLUMES)
+    subject.wait_ready()
+    client.put(subject.url, "kept", "yes")
+
+    for size in (3, 1):
+        scale(subject, size)
+        assert agrees(subject, client, size)
+        assert client.get(subject.url, "kept") == "yes"
+    events = subject.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}")
+    assert {"NewMemberAdded", "MemberPromoted", "MemberRemoved"} <= set(events.split())
+
+
+def test_B3_X1_a_member_on_an_empty_dir_is_replaced_by_a_new_one(
+    subject: Subject, client: EtcdClient
+) -> None:
+    subject.apply(size=3)
+    subject.wait_ready()
+    client.put(subject.url, "kept", "yes")
+    before = subject.ids()
+    gone = min(before)
+
+    subject.kubectl("delete", "pod", gone)
+    eventually(lambda: gone not in subject.ids() and subject.ready(), what="a new member", timeout=90)
+
+    after = subject.ids()
+    assert len(after) == 3
+    assert {name: after.get(name) for name in before if name != gone} == {
+        name: before[name] for name in before if name != gone
+    }
+    assert client.get(subject.url, "kept") == "yes"
+    assert sum(pod["status"]["containerStatuses"][0]["restartCount"] for pod in subject.pods().values()) == 0
+
+
+def test_A10_B10_a_member_that_lost_the_data_on_its_volume_is_replaced(
+    cluster: Cluster, subject: Subject, client: EtcdClient
+) -> None:
+    subject.apply(size=3, pod=ON_VOLUMES)
+    subject.wait_ready(timeout=120)
+    client.put(subject.url, "kept", "yes")
+    before = subject.ids()
+    lost = min(before)
+
+    node = subject.pod(lost)["spec"]["nodeName"]
+    (data,) = cluster.machine(node).disk.glob(f"volumes/*_{lost}/data")
+    shutil.rmtree(data)
+    faults.kill_container(cluster, subject.namespace, lost)
+    eventually(lambda: lost not in subject.ids() and subject.ready(), what="a new member", timeout=150)
+
+    assert agrees(subject, client, 3)
+    assert client.get(subject.url, "kept") == "yes"
