@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.workloads import apply, shell, wait_ready
 from tests.e2e import kube
 from tests.e2e.etcd_client import EtcdClient
 from tests.e2e.installation import MANIFESTS, Installation
@@ -63,8 +64,24 @@ def test_its_children_are_named_and_labelled_as_they_were(example: Subject) -> N
         assert reference["controller"] is True
 
 
-def test_its_members_are_spread_over_the_nodes(cluster: Cluster, example: Subject) -> None:
-    assert {pod["spec"]["nodeName"] for pod in example.pods().values()} == set(cluster.nodes)
+def test_its_members_are_spread_over_the_nodes_even_if_one_has_far_more_room(
+    cluster: Cluster, operator: Installation, place: str
+) -> None:
+    """The nodes have no zones, as in many clusters."""
+    *full, _empty = cluster.nodes
+    apply(cluster, place, *(ballast(node) for node in full))
+    wait_ready(cluster, place, *full)
+    subject = Subject(cluster, place)
+    subject.apply(size=3)
+    subject.wait("Available")
+    assert {pod["spec"]["nodeName"] for pod in subject.pods().values()} == set(cluster.nodes)
+
+
+def ballast(node: str) -> kube.Object:
+    """A Pod that takes half of a node, as far as the scheduler is concerned."""
+    made = shell(node, node=node)
+    made["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", "memory": "8Gi"}}
+    return made
 
 
 def test_X35_its_pods_get_neither_service_variables_nor_a_token(example: Subject) -> None:

@@ -13,6 +13,16 @@ from tests.e2e.subject import CLAIM, Subject
 pytestmark = pytest.mark.e2e
 
 
+@pytest.fixture(scope="module", autouse=True)
+def doomed(cluster: Cluster, operator: Installation, fresh_namespace: Callable[[], str]) -> Subject:
+    """A cluster whose namespace is being deleted: that takes Kubernetes a while."""
+    subject = Subject(cluster, fresh_namespace())
+    subject.apply(size=3, pod={"persistentVolumeClaimSpec": CLAIM})
+    subject.wait("Available", timeout=120)
+    cluster.kubectl("delete", "namespace", subject.namespace, "--wait=false")
+    return subject
+
+
 def test_F5_deleted_in_the_background_or_the_foreground_or_left_as_orphans(
     cluster: Cluster, operator: Installation, place: str
 ) -> None:
@@ -60,15 +70,6 @@ def test_F5_deleted_while_the_operator_is_down(
         eventually(lambda: not subject.remains(), what="everything of it to go")
 
 
-def test_W28_a_namespace_is_deleted_with_its_clusters(
-    cluster: Cluster, operator: Installation, fresh_namespace: Callable[[], str]
-) -> None:
-    subject = Subject(cluster, fresh_namespace())
-    subject.apply(size=3, pod={"persistentVolumeClaimSpec": CLAIM})
-    subject.wait("Available", timeout=120)
-    cluster.kubectl("delete", "namespace", subject.namespace, "--timeout=60s")
-
-
 def test_H7_the_same_name_in_two_namespaces(
     cluster: Cluster, operator: Installation, fresh_namespace: Callable[[], str]
 ) -> None:
@@ -85,3 +86,7 @@ def test_H7_the_same_name_in_two_namespaces(
     assert len(other.remains()) == 3
     for subject in (one, other):
         cluster.kubectl("delete", "namespace", subject.namespace, "--wait=false")
+
+
+def test_W28_a_namespace_is_deleted_with_its_clusters(cluster: Cluster, doomed: Subject) -> None:
+    cluster.kubectl("wait", "--for=delete", f"namespace/{doomed.namespace}", "--timeout=60s")

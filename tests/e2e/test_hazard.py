@@ -59,7 +59,8 @@ def test_X3_a_member_wiped_right_after_the_bootstrap_while_another_is_down_exits
                 lambda: code if (code := last_exit(subject, b)) != KILLED else 0, what="B to exit by itself"
             )
             assert exited == 1
-            assert "couldn't find local name" in subject.kubectl("logs", b, "--previous", "--tail=5")
+            reason = "couldn't find local name"
+            eventually(lambda: reason in subject.kubectl("logs", b, "--tail=5"), what="its words")
             with pytest.raises(HarnessError, match="deadline exceeded"):
                 client.get(subject.member_url(c), "kept")
 

@@ -133,8 +133,10 @@ def test_A2_a_node_that_was_switched_off_and_on_brings_its_member_back(
     others = ",".join(subject.member_url(other) for other in nodes if other != name)
     with faults.stop_node(cluster, node):
         eventually(lambda: client.ctl(others, "put", "while-off", "yes"), what="the others to go on")
-    subject.wait_ready(timeout=120)
     # The same Pod, its container started again on the emptyDir that it had.
+    eventually(
+        lambda: client.get(subject.member_url(name), "while-off") == "yes", what="the member to be back"
+    )
+    subject.wait_ready(timeout=120)
     assert subject.uids() == before
     assert subject.ids() == ids
-    assert client.get(subject.member_url(name), "while-off") == "yes"
