@@ -106,4 +106,5 @@ def _text(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
 
 def _quoted(value: Any) -> str:
     text = str(value)
-    return f'"{text}"' if not text or " " in text or "=" in text else text
+    plain = text and not any(mark in text for mark in ' ="')
+    return text if plain else msgspec.json.encode(text).decode()

@@ -52,8 +52,8 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
 
 def _unmarked(said: Mapping[str, Mapping[str, str]]) -> Trouble:
     text = (
-        f"{', '.join(said)} belongs to this cluster and carries no record of ours: another operator made it; "
-        "delete it to discard its data, or choose another name"
+        f"{', '.join(said)} belongs to this cluster and carries no record of ours: another operator made it. "
+        "Adopting members is not available yet, so nothing is touched; choose another name for a new cluster"
     )
     return Trouble("ExistingDataFound", text, stalled=True)
 
