@@ -1,5 +1,7 @@
 """The command line: ``etcd-operator [run] [flags]``, ``… validate -f FILE``, ``… version``.
 
+``… inspect-wal DIR`` is what the operator runs beside the volume of a member that does not run.
+
 Without a subcommand it runs the operator, as the image of the operator that this one succeeds did.
 """
 
@@ -38,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.validate_command import main as validate  # noqa: PLC0415
 
             return validate(rest)
+        case ["inspect-wal", *rest]:
+            from app.inspect_command import main as inspect  # noqa: PLC0415
+
+            return inspect(rest)
         case ["run", *rest]:
             return _run(rest)
         case _:
