@@ -91,6 +91,7 @@ class Config:
     log_format: Literal["text", "json"]
     log_level: str
     default_run_as_user: int | None
+    operator_image: str
     kubeconfig: Path | None
     drain_seconds: float
     warnings: tuple[str, ...] = ()
@@ -182,6 +183,7 @@ def parser() -> argparse.ArgumentParser:
         default=1000,
         help="user id of members; empty leaves it to the platform",
     )
+    add("--operator-image", default="", help="what a recovery reads logs with; default: the own Pod's image")
     add("--kubeconfig", type=Path, help="use this file instead of the Pod's service account")
     add(
         "--drain-seconds",
@@ -247,6 +249,7 @@ def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
         log_format=given.log_format,
         log_level=given.log_level,
         default_run_as_user=given.default_run_as_user,
+        operator_image=given.operator_image,
         kubeconfig=given.kubeconfig,
         drain_seconds=given.drain_seconds,
         warnings=tuple(

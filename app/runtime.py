@@ -20,6 +20,7 @@ import aiohttp
 from app.act.cluster import Actor
 from app.act.crds import install
 from app.act.membership import Membership
+from app.act.own_image import OwnImage
 from app.build.common import Platform
 from app.config import Config, WebhookMode
 from app.controllers.cluster import ClusterController, Hands
@@ -127,6 +128,12 @@ class Operator:
                     self._barrier,
                     Platform(self._config.default_run_as_user),
                     Membership(self._dialer, self.elector.remaining),
+                    OwnImage(
+                        self._api,
+                        namespace=self._config.namespace,
+                        pod=self._config.pod_name,
+                        image=self._config.operator_image,
+                    ),
                 ),
                 recorder=self._recorder,
             ),

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from app.act.membership import Membership
+from app.act.own_image import OwnImage
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
-from app.build.common import MEMBER_LABEL, Platform, selector
+from app.build.common import MEMBER_LABEL, QUARANTINE_LABEL, Platform, selector
+from app.build.helper import helper
 from app.build.pdb import pdb
 from app.build.pod import pod
 from app.build.service import service
@@ -30,6 +32,7 @@ from app.plan.actions import (
     Action,
     AddMember,
     Annotate,
+    CreateHelper,
     CreatePod,
     CreateVolume,
     DeleteBudget,
@@ -41,6 +44,7 @@ from app.plan.actions import (
     Label,
     MoveLeader,
     PromoteMember,
+    Quarantine,
     RemoveMember,
 )
 from app.plan.observed import ClusterRef
@@ -56,10 +60,17 @@ class Actor:
     """Writes to the API server on behalf of one leader."""
 
     def __init__(
-        self, api: Api, caches: Caches, barrier: Barrier, platform: Platform, membership: Membership
+        self,
+        api: Api,
+        caches: Caches,
+        barrier: Barrier,
+        platform: Platform,
+        membership: Membership,
+        own_image: OwnImage,
     ) -> None:
         """Act through ``api`` and ``membership``, which are both fenced."""
         self._membership = membership
+        self._own_image = own_image
         self._api = api
         self._caches = caches
         self._barrier = barrier
@@ -108,11 +119,10 @@ class Actor:
             case CreatePod():
                 body = pod(cluster, spec, action, platform=self._platform)
                 await self._create(cluster, PODS, self._caches.pods, body)
-            case Annotate():
-                await self._mark(cluster, action, {"annotations": dict(action.annotations)})
-            case Label():
-                labels = {**selector(cluster.name), MEMBER_LABEL: action.name}
-                await self._mark(cluster, action, {"labels": labels})
+            case CreateHelper():
+                await self._create_helper(cluster, spec, action)
+            case Annotate() | Label() | Quarantine():
+                await self._mark(cluster, action)
             case DeletePod() | DeleteVolume() | DeleteBudget():
                 await self._delete(cluster, action)
             case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
@@ -152,10 +162,15 @@ class Actor:
         except NotFound:
             return None
 
-    async def _mark(self, cluster: ClusterRef, action: Annotate | Label, marks: JsonObject) -> None:
+    async def _create_helper(self, cluster: ClusterRef, spec: ClusterSpec, action: CreateHelper) -> None:
+        image = await self._own_image.find()
+        body = helper(cluster, spec, action, platform=self._platform, operator_image=image)
+        await self._create(cluster, PODS, self._caches.pods, body)
+
+    async def _mark(self, cluster: ClusterRef, action: Annotate | Label | Quarantine) -> None:
         cache: Informer[Any] = self._caches.pods if action.kind == PODS.kind else self._caches.volumes
         # The uid is immutable: a patch that names another one is refused, so it works as a precondition.
-        body = {"metadata": {"uid": action.uid, **marks}}
+        body = {"metadata": {"uid": action.uid, **_marks(cluster, action)}}
         try:
             changed: Object = await self._api.patch(cache.resource, cluster.namespace, action.name, body)
         except (NotFound, Conflict):
@@ -190,6 +205,16 @@ class Actor:
         log.info("Deleted an object", kind=resource.kind, name=action.name)
         if known is not None:
             self._barrier.deleted(_key(cluster), cache, known)
+
+
+def _marks(cluster: ClusterRef, action: Annotate | Label | Quarantine) -> JsonObject:
+    match action:
+        case Annotate():
+            return {"annotations": dict(action.annotations)}
+        case Label():
+            return {"labels": {**selector(cluster.name), MEMBER_LABEL: action.name}}
+        case Quarantine():
+            return {"labels": {QUARANTINE_LABEL: action.token}}
 
 
 def _key(cluster: ClusterRef) -> str:

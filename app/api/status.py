@@ -176,10 +176,23 @@ class Recovery(Remembered):
     """The step that was begun last."""
     survivor: Name = ""
     """The member whose data the cluster goes on with."""
+    fenced: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()
+    """Members of which the user said that they run nowhere and never will again."""
+    candidates: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()
+    """Members whose data the cluster may go on with."""
     quarantined: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()
     """PersistentVolumeClaims set aside until the cluster is back at its size."""
     consumed: Annotated[tuple[Annotated[str, at_most(253)], ...], atomic_list(at_most=64)] = ()
     """Incident tokens that were acted on; none acts twice."""
+
+
+class Incident(Remembered):
+    """A loss of quorum. It ends when a quorum serves again; the next one has another token."""
+
+    token: Annotated[str, at_most(253)] = ""
+    """What the incident is called while it lasts; a recovery is ordered by this name. Empty for none."""
+    number: Annotated[int, INT32] = 0
+    """How many incidents there have been."""
 
 
 class Journal(Remembered):
@@ -193,6 +206,8 @@ class Journal(Remembered):
     """Which operator acts on this cluster."""
     intent: Intent | None = None
     """The membership change in flight."""
+    incident: Incident | None = None
+    """The last loss of quorum."""
     recovery: Recovery | None = None
     """The disaster recovery under way."""
     next_index: Annotated[int, INT32] = 0

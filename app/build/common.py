@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 
-from app.api.base import API_VERSION, JsonObject
+from app.api.base import API_VERSION, GROUP, JsonObject
 from app.plan.observed import ClusterRef
 
 CLUSTER_LABEL = "etcd_cluster"
 MEMBER_LABEL = "etcd_node"
 APP = {"app": "etcd"}
+HELPER_LABEL = f"{GROUP}/helper-of"
+"""The cluster of a Pod that is no member. No Service selects it: it lacks the label ``etcd_cluster``."""
+TASK_LABEL = f"{GROUP}/task"
+TOKEN_LABEL = f"{GROUP}/incident"
+QUARANTINE_LABEL = f"{GROUP}/quarantined"
 
 
 @dataclass(frozen=True, slots=True)

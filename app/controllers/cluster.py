@@ -33,6 +33,7 @@ from app.plan.actions import DeletePod
 from app.plan.cluster import SETTLED, plan
 from app.plan.gauges import SECONDS as GAUGE_SECONDS
 from app.plan.observed import ClusterRef, Observed
+from app.plan.orders import read_order
 from app.plan.refusal import refuse
 from app.plan.step import Plan
 from app.plan.symptoms import symptoms
@@ -180,6 +181,7 @@ class ClusterController:
             observed,
             ages=self._stopwatch.time(key, symptoms(observed)),
             leading_for=time.monotonic() - self._leading_since,
+            order=read_order(obj.metadata.annotations or {}),
             gauges_due=time.monotonic() - self._gauges.get(key, float("-inf")) >= GAUGE_SECONDS,
         )
         self._patience.ready(key, [pod.name for pod in observed.pods.values() if pod.ready])

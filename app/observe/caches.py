@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.api.base import GROUP, VERSION
-from app.build.common import APP, CLUSTER_LABEL
+from app.build.common import APP, CLUSTER_LABEL, HELPER_LABEL
 from app.kube.api import Api
 from app.kube.informer import Informer
 from app.kube.objects import (
@@ -32,7 +32,7 @@ BY_NAMESPACE = "namespace"
 
 def cluster_of(obj: Object) -> str:
     """The key of the cluster that an object's labels name; empty for none."""
-    name = obj.metadata.label(CLUSTER_LABEL)
+    name = obj.metadata.label(CLUSTER_LABEL) or obj.metadata.label(HELPER_LABEL)
     return f"{obj.metadata.namespace}/{name}" if name else ""
 
 

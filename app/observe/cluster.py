@@ -5,7 +5,8 @@ because a member does not answer.
 """
 
 import asyncio
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from app.api import names
@@ -21,8 +22,18 @@ from app.kube.errors import NotFound
 from app.kube.objects import CustomObject, Object, PodDisruptionBudget
 from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
 from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
-from app.observe.facts import budget_facts, pod_facts, service_is, volume_facts
-from app.plan.observed import Answer, BudgetFacts, ClusterRef, ListedMember, Observed, PodFacts
+from app.observe.facts import budget_facts, helper_of, pod_facts, service_is, volume_facts
+from app.plan.observed import (
+    Answer,
+    BudgetFacts,
+    ClusterRef,
+    Helper,
+    ListedMember,
+    Observed,
+    PodFacts,
+    Task,
+)
+from app.plan.orders import exclusive
 from app.plan.roster import roster
 
 T = TypeVar("T", bound=Object)
@@ -68,11 +79,13 @@ class Observer:
     ) -> Observed:
         """Look at a cluster. Raises `KubeError` where a live read that a decision needs fails."""
         key = f"{cluster.namespace}/{cluster.name}"
-        pods = {
-            pod.metadata.name: pod_facts(pod)
+        ours = [
+            (pod, helper_of(pod))
             for pod in self._caches.pods.store.by_index(BY_CLUSTER, key)
             if _is_ours(pod, cluster)
-        }
+        ]
+        pods = {pod.metadata.name: pod_facts(pod) for pod, helper in ours if helper is None}
+        helpers = {helper.pod.name: helper for _, helper in ours if helper is not None}
         volumes = {
             claim.metadata.name: volume_facts(claim)
             for claim in self._caches.volumes.store.by_index(BY_CLUSTER, key)
@@ -111,6 +124,8 @@ class Observer:
                 (PERSISTENT_VOLUME_CLAIMS.kind, claim.metadata.name, claim.metadata.uid)
                 for claim in stray_claims
             ),
+            helpers={name: await self._hear(helper) for name, helper in helpers.items()},
+            absent_helpers=await self._absent_helpers(cluster, status, helpers),
             namespace_ending=await self._namespace_ends(cluster) if missing or record is None else False,
             waits=waits,
             conflicts=conflicts,
@@ -154,6 +169,25 @@ class Observer:
             except NotFound:
                 absent.add(name)
         return [obj for obj in there if _is_ours(obj, cluster)], frozenset(absent)
+
+    async def _absent_helpers(
+        self, cluster: ClusterRef, status: ClusterStatus, present: Collection[str]
+    ) -> frozenset[str]:
+        """The Pods of a recovery that a live read did not find, while it matters."""
+        if not exclusive(status.journal):
+            return frozenset()
+        every = {task.pod(member) for member in roster(status.journal) for task in Task}
+        _, absent = await self._look(PODS, cluster, every.difference(present))
+        return absent
+
+    async def _hear(self, helper: Helper) -> Helper:
+        """Ask the etcd that forgets its peers how it is; the other Pods of a recovery serve nothing."""
+        if helper.task != Task.FORCE or not (helper.pod.ip and helper.pod.running):
+            return helper
+        said = await self._status(helper.pod)
+        if not isinstance(said, Status):
+            return helper
+        return replace(helper, answer=_answer(said), members=await self._list(helper.pod))
 
     async def _namespace_ends(self, cluster: ClusterRef) -> bool:
         found = await self._api.get(NAMESPACES, None, cluster.namespace)

@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from app.build.common import MEMBER_LABEL, QUARANTINE_LABEL, TASK_LABEL, TOKEN_LABEL
 from app.build.pdb import pdb
 from app.kube.applying import contains
 from app.kube.objects import ContainerStatus, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service
 from app.kube.selectors import selects
 from app.observe.caches import owner_of
-from app.plan.observed import BudgetFacts, ClusterRef, PodFacts, VolumeFacts
+from app.plan.observed import BudgetFacts, ClusterRef, Helper, PodFacts, VolumeFacts
 
 CONTAINER = "etcd"
 
@@ -26,6 +27,7 @@ def pod_facts(pod: Pod) -> PodFacts:
         terminating=pod.metadata.deletion_timestamp is not None,
         running=status is not None and status.state.running is not None,
         ready=status is not None and status.ready and _is_true(pod, "Ready"),
+        started=status is not None and _has_run(status),
         restarts=status.restart_count if status else 0,
         last_words=_last_words(status) if status else "",
         trouble=_trouble(pod, status),
@@ -36,6 +38,27 @@ def pod_facts(pod: Pod) -> PodFacts:
 def _last_words(status: ContainerStatus) -> str:
     ended = status.state.terminated or status.last_state.terminated
     return ended.message if ended is not None and ended.exit_code else ""
+
+
+def _has_run(status: ContainerStatus) -> bool:
+    return any((status.state.running, status.state.terminated, status.last_state.terminated))
+
+
+def helper_of(pod: Pod) -> Helper | None:
+    """Read the Pod of a recovery; None for any other Pod."""
+    labels = pod.metadata.label
+    if not labels(TASK_LABEL):
+        return None
+    ended = next(
+        (one.state.terminated for one in pod.status.container_statuses if one.name == CONTAINER), None
+    )
+    return Helper(
+        pod=pod_facts(pod),
+        member=labels(MEMBER_LABEL),
+        task=labels(TASK_LABEL),
+        token=labels(TOKEN_LABEL),
+        said=ended.message if ended is not None else "",
+    )
 
 
 def _is_true(pod: Pod, kind: str) -> bool:
@@ -74,6 +97,7 @@ def volume_facts(claim: PersistentVolumeClaim) -> VolumeFacts:
         uid=claim.metadata.uid,
         resource_version=claim.metadata.resource_version,
         terminating=claim.metadata.deletion_timestamp is not None,
+        quarantined=bool(claim.metadata.label(QUARANTINE_LABEL)),
         annotations=claim.metadata.annotations or {},
     )
 

@@ -6,6 +6,9 @@ at the world does nothing to an object that has taken the place of the one meant
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
+
+from app.plan.observed import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,15 @@ class CreatePod:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateHelper:
+    """Create a Pod that does one task beside a member's volume while the member itself does not run."""
+
+    start: CreatePod
+    task: Task
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class Annotate:
     """Merge annotations into a Pod or a PersistentVolumeClaim that still has this uid."""
 
@@ -70,6 +82,16 @@ class Label:
     kind: str
     name: str
     uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Label a claim that nobody is to mount until the incident is over, if it still has this uid."""
+
+    kind: ClassVar[str] = "PersistentVolumeClaim"
+    name: str
+    uid: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,5 +161,14 @@ class MoveLeader:
 Deletion = DeletePod | DeleteVolume | DeleteBudget
 MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader
 Action = (
-    EnsureService | EnsureBudget | CreateVolume | CreatePod | Annotate | Label | Deletion | MembershipAction
+    EnsureService
+    | EnsureBudget
+    | CreateVolume
+    | CreatePod
+    | CreateHelper
+    | Annotate
+    | Label
+    | Quarantine
+    | Deletion
+    | MembershipAction
 )

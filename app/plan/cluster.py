@@ -4,12 +4,17 @@
 when to look again. It reads no clock and does no I/O, so that everything it may ever decide can be tested.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from app.api.cluster import ClusterSpec
+from app.api.status import Journal
 from app.plan.bootstrap import found
+from app.plan.incidents import follow
 from app.plan.members import keep
 from app.plan.observed import Observed
+from app.plan.orders import exclusive
+from app.plan.recovery import follow_order, grow_back, recover, strays
 from app.plan.roster import listed, roster
 from app.plan.status import describe
 from app.plan.step import Plan, Step, Trouble
@@ -32,7 +37,7 @@ def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str =
     UTC and only dates conditions.
     """
     journal = observed.status.journal
-    step = (found if journal.latch is None else keep)(observed, spec, journal)
+    step = follow(observed, _decide(observed, spec, journal))
     if invalid:
         step = Step(
             step.journal,
@@ -49,6 +54,20 @@ def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str =
         events=step.events if groups or step.journal != journal else (),
         requeue_after=_pace(observed, spec, step),
     )
+
+
+def _decide(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
+    """Choose the stage: founding, an ordered recovery, or keeping what is there."""
+    if journal.latch is None:
+        return found(observed, spec, journal)
+    if spec.paused or observed.namespace_ending:
+        return Step(journal) if exclusive(journal) else keep(observed, spec, journal)
+    begun = follow_order(observed, spec, journal)
+    if begun is not None:
+        return begun
+    step = (recover if exclusive(journal) else grow_back)(observed, spec, journal)
+    # What is left of a recovery goes first, and by the step that was written down, not the one decided now.
+    return replace(step, groups=(strays(observed, journal), *step.groups))
 
 
 def _pace(observed: Observed, spec: ClusterSpec, step: Step) -> float:

@@ -8,12 +8,26 @@ dead.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from app.api.status import ClusterStatus
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Task(StrEnum):
+    """What a Pod does beside a member's volume while the member does not run."""
+
+    INSPECT = "inspect-wal"
+    """Read how far the log reaches."""
+    FORCE = "force-new-cluster"
+    """Run etcd once so that it forgets all other members."""
+
+    def pod(self, member: str) -> str:
+        """The name of the Pod that does this for a member."""
+        return f"{member}-{self}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +45,9 @@ class ClusterRef:
 class PodFacts:
     """A Pod under this cluster's labels whose controller is this cluster.
 
-    ``running`` and ``ready`` speak of the etcd container; ``terminal`` of the Pod (phase Succeeded or
-    Failed); ``last_words`` are the end of etcd's log from when it last ended by itself; ``trouble`` is a
-    reason and the words of the scheduler or kubelet where the Pod can't start.
+    ``running``, ``ready`` and ``started`` (it has run at some time) speak of the etcd container; ``terminal``
+    of the Pod (phase Succeeded or Failed); ``last_words`` are the end of etcd's log from when it last ended
+    by itself; ``trouble`` is a reason and the words of the scheduler or kubelet where the Pod can't start.
     """
 
     name: str
@@ -70,6 +84,7 @@ class VolumeFacts:
     uid: str
     resource_version: str
     terminating: bool = False
+    quarantined: bool = False
     annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
 
@@ -121,6 +136,33 @@ class ListedMember:
 
 
 @dataclass(frozen=True, slots=True)
+class Helper:
+    """A Pod that does one task for a member; ``said`` are its last words.
+
+    ``answer`` and ``members`` are what the etcd in it says, where one runs.
+    """
+
+    pod: PodFacts
+    member: str
+    task: str
+    token: str
+    said: str = ""
+    answer: Answer | None = None
+    members: tuple[ListedMember, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user orders by annotation: to recover from an incident, and which members run nowhere."""
+
+    token: str = ""
+    fenced: frozenset[str] = frozenset()
+
+
+_NO_ORDER = Order()
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """One look at a cluster.
 
@@ -134,6 +176,9 @@ class Observed:
 
     ``locked`` are members that answer nobody without a user, since authentication is on. ``gauges_due`` is
     false while values that change all the time were written less than a minute ago.
+
+    ``helpers`` are the Pods of a recovery by their names; those in ``absent_helpers`` are not there, as a
+    live read confirmed. ``order`` is what the user orders.
 
     ``ages`` says for how many seconds this process has seen each symptom of `app.plan.symptoms`, and
     ``leading_for`` for how many it has led, both on its own monotonic clock.
@@ -154,6 +199,9 @@ class Observed:
     members: tuple[ListedMember, ...] | None = None
     absent: frozenset[str] = frozenset()
     absent_volumes: frozenset[str] = frozenset()
+    helpers: Mapping[str, Helper] = field(default_factory=lambda: _NOTHING)
+    absent_helpers: frozenset[str] = frozenset()
+    order: Order = _NO_ORDER
     namespace_ending: bool = False
     locked: frozenset[str] = frozenset()
     gauges_due: bool = True

@@ -60,7 +60,10 @@ def _unmarked(said: Mapping[str, Mapping[str, str]]) -> Trouble:
 
 def _said(observed: Observed) -> dict[str, Mapping[str, str]]:
     """The annotations of each member, its claim's below its Pod's."""
-    members = {*observed.pods, *observed.volumes}
+    members = {
+        *observed.pods,
+        *(name for name, volume in observed.volumes.items() if not volume.quarantined),
+    }
     return {
         name: {
             **(observed.volumes[name].annotations if name in observed.volumes else {}),

@@ -8,18 +8,17 @@ from app.api.status import ClusterPhase, ClusterStatus, MembersStatus, MemberSta
 from app.etcd import identity
 from app.etcd.version import parse
 from app.plan.gauges import gauge
-from app.plan.latching import serving
+from app.plan.health import Health, health_of
 from app.plan.observed import Answer, Observed
-from app.plan.roster import listed, roster
 from app.plan.step import Step
-from app.plan.verdicts import Health, Verdict, verdicts
+from app.plan.verdicts import Verdict, verdicts
 
 
 def describe(observed: Observed, spec: ClusterSpec, step: Step, *, now: datetime) -> ClusterStatus:
     """Write the status that follows from a look at the cluster and from what was decided about it."""
     before = observed.status
     record = step.journal.bootstrap
-    health = _health(observed, step)
+    health = health_of(observed, step.journal)
     judged = verdicts(observed, spec, step, health)
     available = judged[0]
     phase = _phase(step, available)
@@ -51,19 +50,6 @@ def describe(observed: Observed, spec: ClusterSpec, step: Step, *, now: datetime
         "journal": step.journal,
     }
     return before.model_copy(update=fresh)
-
-
-def _health(observed: Observed, step: Step) -> Health:
-    record = step.journal.bootstrap
-    if record is None:
-        return Health((), {}, ())
-    members = roster(step.journal)
-    answers = serving(observed, record.cluster_id)
-    ready = tuple(
-        name for name in members if name in answers and name in observed.pods and observed.pods[name].ready
-    )
-    learners = frozenset(name for name, member in listed(observed).items() if member.learner)
-    return Health(members, answers, ready, learners)
 
 
 def _phase(step: Step, available: Verdict) -> ClusterPhase:

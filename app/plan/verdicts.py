@@ -6,13 +6,14 @@ kubelet's, False only on evidence, and Unknown when there is none, since the ope
 ``Stalled`` say why not, under the names that kstatus, Flux, Helm and Argo CD know.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import ConditionType
-from app.plan.observed import Answer, Observed
+from app.plan.health import Health, quorum_lost
+from app.plan.observed import Observed
+from app.plan.orders import recovering, way_out
 from app.plan.step import Step, Trouble
 
 
@@ -24,33 +25,6 @@ class Verdict:
     value: bool | None
     reason: str
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What a look says of the members.
-
-    Who serves (its own word), and who is ready (the kubelet's as well).
-    """
-
-    members: tuple[str, ...]
-    serving: Mapping[str, Answer]
-    ready: tuple[str, ...]
-    learners: frozenset[str] = frozenset()
-
-    @property
-    def voters(self) -> tuple[str, ...]:
-        """The members that count for the quorum."""
-        return tuple(name for name in self.members if name not in self.learners)
-
-    @property
-    def quorum(self) -> int:
-        """How many voters have to serve."""
-        return len(self.voters) // 2 + 1
-
-    def enough(self, names: Iterable[str]) -> bool:
-        """Whether there is a quorum of voters among these members."""
-        return sum(name not in self.learners for name in names) >= self.quorum
 
 
 def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) -> tuple[Verdict, ...]:
@@ -75,7 +49,7 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
         else Verdict(ConditionType.STALLED, False, "NotStalled"),
         _scaling(spec, step, health),
         Verdict(ConditionType.UPGRADING, False, "NotUpgrading"),
-        Verdict(ConditionType.RECOVERING, False, "NotRecovering"),
+        Verdict(ConditionType.RECOVERING, *recovering(observed, spec, step.journal)),
     )
 
 
@@ -87,20 +61,23 @@ def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health
         return Verdict(kind, False, fatal.reason, fatal.message)
     if step.journal.latch is None:
         return Verdict(kind, False, *_unfounded(spec, step, count))
-    value, reason, message = _serves(observed, health, count)
+    value, reason, message = _serves(observed, health, count, way_out(spec, step.journal))
     return Verdict(kind, value, reason, message)
 
 
-def _serves(observed: Observed, health: Health, count: str) -> tuple[bool | None, str, str]:
+def _serves(observed: Observed, health: Health, count: str, way_out: str) -> tuple[bool | None, str, str]:
     if health.enough(health.ready):
         if names.client_service(observed.cluster.name) not in observed.services:
             return False, "ServiceMissing", "a quorum serves; the Service for clients is being made"
         return True, "QuorumServes", count
     if health.enough(health.serving):
         return False, "MembersStarting", f"a quorum serves, but clients are not sent to it yet: {count}"
-    possible = [name for name in health.members if not _known_down(observed, name)]
-    if not health.enough(possible):
-        return False, "QuorumLost", f"{count}; it clears when enough members are back with their data"
+    if quorum_lost(observed, health):
+        return (
+            False,
+            "QuorumLost",
+            f"{count}; it clears when enough members are back with their data{way_out}",
+        )
     if observed.locked:
         return None, "AuthRequired", "authentication is on in etcd, and the operator has no user to ask with"
     return None, "EtcdUnreachable", "the operator can't reach enough members to know"
@@ -114,18 +91,6 @@ def _unfounded(spec: ClusterSpec, step: Step, count: str) -> tuple[str, str]:
     if spec.paused:
         return "Paused", "the cluster is not founded while spec.paused is true"
     return "Bootstrapping", "the cluster is about to be founded"
-
-
-def _known_down(observed: Observed, name: str) -> bool:
-    """Tell a member that is down from one of which nothing is known.
-
-    The kubelet's word, the absence of the Pod that a live read confirmed, or the member's own word that it
-    follows no leader are evidence; silence is none.
-    """
-    pod = observed.pods.get(name)
-    if pod is None:
-        return name in observed.absent
-    return not pod.ready or (name in observed.answers and not observed.answers[name].leader)
 
 
 def _trouble(observed: Observed, step: Step, health: Health) -> Trouble | None:

@@ -1,0 +1,98 @@
+"""Recovery from a permanent loss of quorum, as a user orders it."""
+
+import json
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e import kube
+from tests.e2e.etcd_client import EtcdClient
+from tests.e2e.kube import Object, eventually
+from tests.e2e.subject import CLAIM, Subject
+
+pytestmark = pytest.mark.e2e
+
+ON_VOLUMES: Object = {"size": 3, "pod": {"persistentVolumeClaimSpec": CLAIM}}
+FORCE = f"{kube.GROUP}/force-new-cluster"
+
+
+def token(subject: Subject) -> str:
+    """What the incident is called, once there is one."""
+    incident = subject.status["journal"].get("incident", {})
+    return str(incident.get("token", ""))
+
+
+def journal(subject: Subject) -> Object:
+    found: Object = subject.status["journal"].get("recovery", {})
+    return found
+
+
+def order(subject: Subject, named: str) -> None:
+    subject.kubectl("annotate", "--overwrite", kube.RESOURCE, subject.name, f"{FORCE}={named}")
+
+
+def destroy(subject: Subject, *members: str) -> None:
+    """Lose members for good: their claims, and so their data, and their Pods."""
+    subject.kubectl("delete", "pvc", "--wait=false", *members)
+    subject.kubectl("delete", "pod", "--now", *members)
+
+
+@pytest.mark.timeout(600)
+def test_A13_A14_X22_two_of_three_members_destroyed_are_recovered_from_the_one_that_is_left(
+    cluster: Cluster, subject: Subject, client: EtcdClient
+) -> None:
+    subject.apply(**ON_VOLUMES)
+    subject.wait_ready(timeout=120)
+    client.put(subject.url, "kept", "yes")
+    cluster_id = subject.status["clusterID"]
+    *gone, left = sorted(subject.pods())
+    destroy(subject, *gone)
+
+    # It is told, named, and nothing is destroyed until the user says so.
+    subject.wait("Available", "False")
+    incident = eventually(lambda: token(subject), what="a name for the incident", timeout=60)
+    eventually(lambda: incident in subject.condition("Available")["message"], what="the way out to be told")
+    order(subject, "another-incident")
+    eventually(
+        lambda: subject.condition("Recovering")["reason"] == "OrderIgnored", what="a wrong order to be told"
+    )
+    claim = subject.uids("persistentvolumeclaims")[left]
+
+    order(subject, incident)
+    eventually(lambda: journal(subject).get("step") == "Done", what="the recovery", timeout=300)
+    subject.wait_ready(timeout=120)
+
+    status = subject.status
+    assert status["clusterID"] == cluster_id
+    assert journal(subject)["survivor"] == left
+    assert incident in journal(subject)["consumed"]
+    assert status["size"] == status["readyMembers"] == 3
+    assert client.get(subject.url, "kept") == "yes"
+    assert client.member_ids(subject.url).keys() == subject.pods().keys()
+    assert not set(gone) & subject.pods().keys()
+    claims = subject.uids("persistentvolumeclaims")
+    assert claims.keys() == subject.pods().keys()
+    assert claims[left] == claim
+    helpers = [
+        pod["metadata"]["name"]
+        for pod in kube.listed(cluster, "pods", subject.namespace)
+        if f"{kube.GROUP}/task" in pod["metadata"].get("labels", {})
+    ]
+    assert not helpers
+
+    # The annotation is still there, as one in Git would be: through a second outage it does nothing.
+    again = sorted(subject.pods())[:2]
+    destroy(subject, *again)
+    subject.wait("Available", "False")
+    second = eventually(lambda: token(subject), what="a name for the second incident", timeout=60)
+    assert second != incident
+    eventually(
+        lambda: "followed once" in subject.condition("Recovering")["message"], what="why it is ignored"
+    )
+    assert journal(subject)["step"] == "Done"
+    assert (
+        json.loads(subject.kubectl("get", kube.RESOURCE, subject.name, "-o", "json"))["metadata"][
+            "annotations"
+        ][FORCE]
+        == incident
+    )
