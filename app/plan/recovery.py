@@ -25,6 +25,7 @@ from app.plan.members import keep, revive
 from app.plan.observed import Helper, Observed, Task
 from app.plan.orders import (
     DONE,
+    FENCED,
     FENCING,
     FORCING,
     GROWING,
@@ -134,7 +135,10 @@ def _fence(observed: Observed, journal: Journal, recovery: Recovery) -> Step:
         for name in roster(journal)
         if name in observed.pods and not observed.pods[name].terminating
     )
-    text = f"waiting until the Pods of {', '.join(there)} are gone"
+    text = (
+        f"waiting until the Pods of {', '.join(there)} are gone; one on a node that is switched off for good "
+        f"has to be named in the annotation {FENCED}"
+    )
     return Step(journal, (stops,), (Trouble("Recovering", text),))
 
 

@@ -290,6 +290,10 @@ def test_forcing_sets_the_other_claims_aside_and_runs_alone_on_the_volume() -> N
     assert of(first, CreateHelper) == []
 
     aside = {name: volume(name, journal, quarantined=name != C) for name in MEMBERS}
+    # A volume may be in use by one Pod only, so those that read it go first.
+    still_read = stopped(journal, volumes=aside, helpers=readers, absent_helpers=HELPERS - readers.keys())
+    assert of(decide(still_read, PERSISTENT), CreateHelper) == []
+
     second = decide(stopped(journal, volumes=aside), PERSISTENT)
     (made,) = of(second, CreateHelper)
     assert (made.start.member, made.task) == (C, Task.FORCE)
