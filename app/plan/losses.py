@@ -31,20 +31,22 @@ def persistent(spec: ClusterSpec) -> bool:
 
 
 def lost(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> bool:
-    """Whether a member that has served is known to have lost its data.
+    """Whether a member that has had data is known to have lost it.
 
     On a claim: the claim is gone, or another one has its name. On an emptyDir: its Pod is gone or has ended.
     On either: etcd itself says, more than once, that it can't read what is there.
     """
-    known = journal.latch.members.get(member) if journal.latch else None
-    if known is None:
-        return False  # it never served, so it had nothing to lose
+    if not _may_have_data(member, journal):
+        return False  # it had nothing to lose
     pod = observed.pods.get(member)
     if pod is not None and _unreadable(observed, pod):
         return True
     if persistent(spec):
+        known = journal.latch.members.get(member) if journal.latch else None
         volume = observed.volumes.get(member)
-        return member in observed.absent_volumes if volume is None else volume.uid != known.pvc_uid
+        if volume is None:
+            return member in observed.absent_volumes
+        return known is not None and volume.uid != known.pvc_uid
     return member in observed.absent if pod is None else pod.terminal and not pod.terminating
 
 
@@ -57,10 +59,22 @@ def _unreadable(observed: Observed, pod: PodFacts) -> bool:
 
 def unknown(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> Trouble | None:
     """Say so where it can't be told yet whether what the caches lack exists."""
-    if journal.latch is None or member not in journal.latch.members:
+    if not _may_have_data(member, journal):
         return None
     if persistent(spec) and member not in observed.volumes and member not in observed.absent_volumes:
         return Trouble("MemberUnknown", f"whether the claim {member} still exists is not known yet")
     if member not in observed.pods and member not in observed.absent and not persistent(spec):
         return Trouble("MemberUnknown", f"whether the Pod {member} still exists is not known yet")
     return None
+
+
+def _may_have_data(member: str, journal: Journal) -> bool:
+    """Whether a member has been seen serving, or has helped to found a cluster that serves.
+
+    A founder may have taken part in commits before anybody saw it. Started on nothing it would vote as if
+    it had not, and a quorum with it may elect a leader that lacks what was acknowledged.
+    """
+    if journal.latch is None:
+        return False
+    founders = journal.bootstrap.members if journal.bootstrap else ()
+    return member in journal.latch.members or member in founders

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from app.api.status import Journal
-from app.plan.actions import Annotate, CreatePod, CreateVolume, EnsureService
+from app.plan.actions import Annotate, CreatePod, CreateVolume, EnsureService, RemoveMember
+from app.plan.observed import ListedMember
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from tests.unit.plan.looks import (
     CLUSTER,
@@ -14,6 +15,7 @@ from tests.unit.plan.looks import (
     IDENTITY,
     MEMBERS,
     PERSISTENT,
+    URLS,
     A,
     B,
     C,
@@ -135,16 +137,30 @@ def test_a_claim_that_is_not_seen_yet_delays_the_latch() -> None:
 def test_a_late_member_still_founds_and_is_noted_when_it_serves() -> None:
     journal = latched(A, B)
 
-    waiting = decide(look(journal, pods=[A, B], answering=[A, B]))
-    (created,) = actions(waiting)
-    assert created.member == C
-    assert created.annotations[INITIAL_STATE] == "new"
+    seen = look(journal, pods=MEMBERS, answering=[A, B])
+    late = pod(C, FOUNDED, running=False, ready=False)
+    assert actions(decide(replace(seen, pods={**seen.pods, C: late}))) == []
+    assert late.annotations[INITIAL_STATE] == "new"
 
     served = look(journal, pods=MEMBERS, answering=MEMBERS)
     there = decide(replace(served, pods={**served.pods, C: pod(C, FOUNDED)}))
     assert there.status.journal.latch is not None
     assert set(there.status.journal.latch.members) == set(MEMBERS)
     assert [action.name for action in actions(there)] == [C]
+
+
+def test_a_founder_that_is_gone_before_it_was_seen_serving_is_not_founded_anew() -> None:
+    """It may have taken part in commits; on nothing it would vote as if it had not."""
+    journal = latched(A, B)
+    seen = look(journal, pods=[A, B], answering=[A, B])
+
+    assert actions(decide(seen)) == []
+    assert actions(decide(replace(seen, absent=frozenset({C})))) == []
+
+    listed = tuple(ListedMember(IDENTITY.member_ids[name], name, URLS[name]) for name in MEMBERS)
+    (removed,) = actions(decide(replace(seen, absent=frozenset({C}), members=listed)))
+    assert isinstance(removed, RemoveMember)
+    assert removed.member == C
 
 
 def test_a_single_member_is_told_that_it_is_not_in_the_list() -> None:
