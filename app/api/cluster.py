@@ -73,6 +73,13 @@ class TLSPolicy(Model):
         return bool(self.static and self.static.operator_secret)
 
 
+class LocalObjectReference(Model):
+    """An object of the same namespace."""
+
+    name: Name
+    """The object's name."""
+
+
 class PodPolicy(Model):
     """How the members' Pods are made."""
 
@@ -104,6 +111,38 @@ class PodPolicy(Model):
     """One PersistentVolumeClaim per member. Without it data lives in an emptyDir and is lost with the Pod."""
     security_context: Annotated[JsonObject, KubernetesType(f"{_CORE}.PodSecurityContext")] | None = None
     """Security attributes of the Pods, merged per field over the operator's own."""
+    container_security_context: Annotated[JsonObject, KubernetesType(f"{_CORE}.SecurityContext")] | None = (
+        None
+    )
+    """Security attributes of the etcd container, merged per field over the operator's own."""
+    topology_spread_constraints: (
+        Annotated[
+            tuple[Annotated[JsonObject, KubernetesType(f"{_CORE}.TopologySpreadConstraint")], ...],
+            list_map("topologyKey", "whenUnsatisfiable", at_most=64),
+        ]
+        | None
+    ) = None
+    """How members are spread. Without a labelSelector the members themselves are counted. An empty list
+    spreads nothing.
+    """
+    priority_class_name: Name | None = None
+    """PriorityClass of the Pods."""
+    runtime_class_name: Name | None = None
+    """RuntimeClass of the Pods."""
+    scheduler_name: Name | None = None
+    """The scheduler that places the Pods."""
+    service_account_name: Name | None = None
+    """ServiceAccount of the Pods. They carry no token of it."""
+    image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], list_map("name", at_most=64)] = ()
+    """Secrets with the credentials of the image's registry."""
+    image_pull_policy: Annotated[str, at_most(64)] | None = None
+    """When the image is pulled: Always, IfNotPresent or Never."""
+    termination_grace_period_seconds: Annotated[int, INT64] | None = None
+    """How long etcd may take to stop before it is killed. Without it 30 s."""
+    tmpfs: bool = False
+    """Whether data lives in memory instead of on the node's disk. It is lost with the Pod, and when the node
+    restarts, and counts against the memory limit.
+    """
     cluster_domain: Annotated[str, at_most(253)] | None = Field(default=None, alias="ClusterDomain")
     """Domain appended to member host names, for example ".cluster.local". Cannot change later."""
     busybox_image: Annotated[str, at_most(1024)] | None = None

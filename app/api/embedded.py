@@ -30,7 +30,9 @@ ROOTS = tuple(
         "PersistentVolumeClaimSpec",
         "PodSecurityContext",
         "ResourceRequirements",
+        "SecurityContext",
         "Toleration",
+        "TopologySpreadConstraint",
     )
 )
 """The types that the models embed."""

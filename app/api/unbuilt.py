@@ -15,15 +15,7 @@ from app.api.verdict import Report
 from app.api.versions import bare
 
 _OBJECT: JsonObject = {"type": "object"}
-_OBJECTS: JsonObject = {
-    "type": "array",
-    "items": {"type": "object"},
-    "maxItems": 64,
-    "x-kubernetes-list-type": "atomic",
-}
 _STRING: JsonObject = {"type": "string", "maxLength": 1024}
-_BOOLEAN: JsonObject = {"type": "boolean"}
-_INTEGER: JsonObject = {"type": "integer", "format": "int64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +49,6 @@ FIELDS = (
     UnbuiltField("spec.maintenance", _OBJECT),
     UnbuiltField("spec.recovery", _OBJECT),
     UnbuiltField("spec.auth", _OBJECT),
-    UnbuiltField("spec.pod.topologySpreadConstraints", _OBJECTS),
-    UnbuiltField("spec.pod.priorityClassName", _STRING),
-    UnbuiltField("spec.pod.imagePullSecrets", _OBJECTS),
-    UnbuiltField("spec.pod.imagePullPolicy", _STRING),
-    UnbuiltField("spec.pod.serviceAccountName", _STRING),
-    UnbuiltField("spec.pod.terminationGracePeriodSeconds", _INTEGER),
-    UnbuiltField("spec.pod.containerSecurityContext", _OBJECT),
-    UnbuiltField("spec.pod.tmpfs", _BOOLEAN),
-    UnbuiltField("spec.pod.runtimeClassName", _STRING),
-    UnbuiltField("spec.pod.schedulerName", _STRING),
 )
 """Fields of an EtcdCluster that are denied wherever they are given."""
 

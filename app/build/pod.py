@@ -58,11 +58,12 @@ def pod(cluster: ClusterRef, spec: ClusterSpec, action: CreatePod, *, platform: 
         "restartPolicy": "Always",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "terminationGracePeriodSeconds": policy.termination_grace_period_seconds or GRACE_SECONDS,
         "securityContext": {**_security(platform), **(policy.security_context or {})},
         "containers": [_container(cluster, spec, action, version=version, own=own, fed=fed)],
         "volumes": [_volume(policy, action.member)],
         **_scheduling(cluster, policy),
+        **_references(policy),
     }
     return {
         "apiVersion": "v1",
@@ -122,18 +123,15 @@ def _container(
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": DATA_VOLUME, "mountPath": DATA_ROOT}],
         "resources": spec.pod.resources,
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": _container_security(spec.pod),
+        **({"imagePullPolicy": spec.pod.image_pull_policy} if spec.pod.image_pull_policy else {}),
         **probes(version),
     }
 
 
 def _volume(policy: PodPolicy, member: str) -> JsonObject:
     if policy.persistent_volume_claim_spec is None:
-        return {"name": DATA_VOLUME, "emptyDir": {}}
+        return {"name": DATA_VOLUME, "emptyDir": {"medium": "Memory"} if policy.tmpfs else {}}
     return {"name": DATA_VOLUME, "persistentVolumeClaim": {"claimName": member}}
 
 
@@ -149,21 +147,51 @@ def _security(platform: Platform) -> JsonObject:
     return context
 
 
+def _container_security(policy: PodPolicy) -> JsonObject:
+    given = policy.container_security_context or {}
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        **given,
+        "capabilities": {"drop": ["ALL"], **(given.get("capabilities") or {})},
+    }
+
+
+def _references(policy: PodPolicy) -> JsonObject:
+    """The objects that the Pod names."""
+    given: JsonObject = {
+        "priorityClassName": policy.priority_class_name,
+        "runtimeClassName": policy.runtime_class_name,
+        "schedulerName": policy.scheduler_name,
+        "serviceAccountName": policy.service_account_name,
+        "imagePullSecrets": [{"name": secret.name} for secret in policy.image_pull_secrets],
+    }
+    return {key: value for key, value in given.items() if value}
+
+
 def _scheduling(cluster: ClusterRef, policy: PodPolicy) -> JsonObject:
-    """Where the Pod may run; with no word of the user's, members are spread softly over hosts and zones."""
+    """Where the Pod may run; with no word of the user's, members are spread softly over hosts and zones.
+
+    A constraint without a selector would count no Pod and so do nothing: it is about the members then.
+    """
     spread: dict[str, Any] = {}
     if policy.affinity is not None:
         spread["affinity"] = policy.affinity
     elif policy.anti_affinity:
         term = _apart(cluster, "kubernetes.io/hostname")
         spread["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    else:
+    elif policy.topology_spread_constraints is None:
         # Not by topologySpreadConstraints: with one for zones, the scheduler passes over every node without a
         # zone, for hosts too, and all members may end up on one (seen with Kubernetes 1.34).
         terms = [
             {"weight": weight, "podAffinityTerm": _apart(cluster, key)} for key, weight in _SPREAD.items()
         ]
         spread["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    if policy.topology_spread_constraints:
+        spread["topologySpreadConstraints"] = [
+            {**one, "labelSelector": one.get("labelSelector") or {"matchLabels": selector(cluster.name)}}
+            for one in policy.topology_spread_constraints
+        ]
     if policy.node_selector:
         spread["nodeSelector"] = policy.node_selector
     if policy.tolerations:

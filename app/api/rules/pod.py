@@ -12,6 +12,7 @@ from app.api.rules.resources import check_resources
 from app.api.rules.scheduling import check_scheduling
 from app.api.rules.security import check_security
 from app.api.rules.storage import check_storage
+from app.api.rules.workload import check_workload
 from app.api.verdict import Report
 from app.api.versions import DEFAULT, parse_version
 
@@ -33,6 +34,7 @@ def check_pod(obj: JsonObject, spec: JsonObject, report: Report) -> None:
     check_resources(pod, report)
     check_environment(pod, parse_version(spec.get("version") or DEFAULT), report)
     check_security(pod, report)
+    check_workload(pod, report)
     check_domain(obj.get("metadata"), pod.get("ClusterDomain"), report)
     for key in _WITHOUT_EFFECT:
         if pod.get(key):

@@ -1,4 +1,4 @@
-"""Where members may run: tolerations and affinity, as the API server would check them on the Pod.
+"""Where members may run: tolerations, affinity and spreading, as the API server would check them on the Pod.
 
 They are checked here too because a cluster that is let in with them could never get its Pods.
 """
@@ -15,15 +15,18 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS = ("Equal", "Exists")
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_SPREADING = ("DoNotSchedule", "ScheduleAnyway")
+_POLICIES = ("Honor", "Ignore")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_scheduling(pod: JsonObject, report: Report) -> None:
-    """Check tolerations, affinity and antiAffinity of ``spec.pod``."""
+    """Check tolerations, topologySpreadConstraints, affinity and antiAffinity of ``spec.pod``."""
     for path, toleration in _objects(pod, "tolerations", "spec.pod", report):
         _check_toleration(path, toleration, report)
+    _check_spreading(pod, report)
     anti_affinity = pod.get("antiAffinity")
     if anti_affinity is not None and not isinstance(anti_affinity, bool):
         report.wrong_type("spec.pod.antiAffinity", anti_affinity, "true or false")
@@ -61,6 +64,33 @@ def _check_toleration(path: str, toleration: JsonObject, report: Report) -> None
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         message = "must be NoExecute where tolerationSeconds is set"
         report.invalid(f"{path}.effect", effect, message, nearest="NoExecute")
+
+
+def _check_spreading(pod: JsonObject, report: Report) -> None:
+    seen: set[tuple[str, str]] = set()
+    for path, constraint in _objects(pod, "topologySpreadConstraints", "spec.pod", report):
+        _check_topology(path, constraint, report)
+        when = constraint.get("whenUnsatisfiable")
+        if when not in _SPREADING:
+            report.unsupported(f"{path}.whenUnsatisfiable", when, _SPREADING, nearest="ScheduleAnyway")
+        for key in ("maxSkew", "minDomains"):
+            number = whole_number(constraint.get(key))
+            if number is None and (key == "maxSkew" or constraint.get(key) is not None):
+                report.wrong_type(f"{path}.{key}", constraint.get(key), "an integer from 1 on")
+            elif number is not None and number < 1:
+                report.invalid(f"{path}.{key}", number, "must be from 1 on", nearest=1)
+        if constraint.get("minDomains") is not None and when == "ScheduleAnyway":
+            message = "needs whenUnsatisfiable: DoNotSchedule; leave it out"
+            report.forbidden(f"{path}.minDomains", constraint["minDomains"], message)
+        for key in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            if constraint.get(key) is not None and constraint[key] not in _POLICIES:
+                report.unsupported(f"{path}.{key}", constraint[key], _POLICIES)
+        selector = object_at(constraint, "labelSelector", path, report) or {}
+        _check_expressions(selector, "matchExpressions", f"{path}.labelSelector", _LABEL_OPERATORS, report)
+        identity = (str(constraint.get("topologyKey")), str(when))
+        if identity in seen:
+            report.duplicate(path, constraint, "a topologyKey may be given once for each whenUnsatisfiable")
+        seen.add(identity)
 
 
 def _check_affinity(affinity: JsonObject, report: Report) -> None:
@@ -106,14 +136,18 @@ def _check_weight(path: str, weighted: JsonObject, report: Report) -> None:
 
 
 def _check_pod_term(path: str, term: JsonObject, report: Report) -> None:
+    _check_topology(path, term, report)
+    selector = object_at(term, "labelSelector", path, report) or {}
+    _check_expressions(selector, "matchExpressions", f"{path}.labelSelector", _LABEL_OPERATORS, report)
+
+
+def _check_topology(path: str, term: JsonObject, report: Report) -> None:
     topology = term.get("topologyKey")
     if not isinstance(topology, str) or not topology:
         words = "a term needs the node label that members are told apart by"
         report.required(f"{path}.topologyKey", words, nearest="kubernetes.io/hostname")
     else:
         check_label_key(f"{path}.topologyKey", topology, report)
-    selector = object_at(term, "labelSelector", path, report) or {}
-    _check_expressions(selector, "matchExpressions", f"{path}.labelSelector", _LABEL_OPERATORS, report)
 
 
 def _check_expressions(

@@ -32,9 +32,8 @@ _REFUSED = {
 def check_storage(pod: JsonObject, report: Report) -> None:
     """Check ``spec.pod.persistentVolumeClaimSpec``."""
     if pod.get("persistentVolumeClaimSpec") is None:
-        report.warn(
-            "spec.pod.persistentVolumeClaimSpec: not set, data is in an emptyDir and lost with the Pod"
-        )
+        where = "memory" if pod.get("tmpfs") is True else "an emptyDir"
+        report.warn(f"spec.pod.persistentVolumeClaimSpec: not set, data is in {where} and lost with the Pod")
         return
     claim = object_at(pod, "persistentVolumeClaimSpec", "spec.pod", report)
     if claim is None:

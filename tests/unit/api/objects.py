@@ -95,6 +95,24 @@ FULL = with_pod(
     ],
     persistentVolumeClaimSpec=claim(),
     securityContext={"runAsUser": 1000, "fsGroup": 1000},
+    containerSecurityContext={"runAsUser": 1001, "capabilities": {"drop": ["ALL"]}},
+    topologySpreadConstraints=[
+        {"topologyKey": "kubernetes.io/hostname", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"},
+        {
+            "topologyKey": "topology.kubernetes.io/zone",
+            "maxSkew": 2,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"team": "storage"}},
+        },
+    ],
+    priorityClassName="high",
+    runtimeClassName="gvisor",
+    schedulerName="default-scheduler",
+    serviceAccountName="etcd",
+    imagePullSecrets=[{"name": "registry"}],
+    imagePullPolicy="IfNotPresent",
+    terminationGracePeriodSeconds=60,
+    tmpfs=False,
     ClusterDomain=".cluster.local",
 )
 """Every field that this version honours."""

@@ -124,6 +124,63 @@ def test_H10_every_field_of_the_policy_takes_effect() -> None:
     assert made["spec"]["volumes"] == [{"name": "etcd-data", "persistentVolumeClaim": {"claimName": "c-abc"}}]
 
 
+def test_H10_the_pod_names_what_it_is_told_to() -> None:
+    policy = {
+        "priorityClassName": "high",
+        "runtimeClassName": "gvisor",
+        "schedulerName": "other",
+        "serviceAccountName": "etcd",
+        "imagePullSecrets": [{"name": "registry"}],
+        "imagePullPolicy": "Always",
+        "terminationGracePeriodSeconds": 90,
+    }
+    made = build(pod=policy)
+
+    assert container(made)["imagePullPolicy"] == policy.pop("imagePullPolicy")
+    assert {key: made["spec"][key] for key in policy} == policy
+    assert made["spec"]["automountServiceAccountToken"] is False
+    assert not set(policy) - {"terminationGracePeriodSeconds"} & build()["spec"].keys()
+    assert build()["spec"]["terminationGracePeriodSeconds"] == 30
+
+
+def test_H10_constraints_take_the_place_of_soft_spreading_and_are_about_the_members() -> None:
+    zone = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    own = {**zone, "topologyKey": "rack", "labelSelector": {"matchLabels": {"team": "x"}}}
+    made = build(pod={"topologySpreadConstraints": [zone, own]})["spec"]
+
+    assert made["topologySpreadConstraints"] == [
+        {**zone, "labelSelector": {"matchLabels": {"app": "etcd", "etcd_cluster": "c"}}},
+        own,
+    ]
+    assert "affinity" not in made
+    assert (
+        not {"affinity", "topologySpreadConstraints"}
+        & build(pod={"topologySpreadConstraints": []})["spec"].keys()
+    )
+
+
+def test_H10_X35_the_containers_security_context_is_merged_per_field() -> None:
+    given = {"readOnlyRootFilesystem": False, "capabilities": {"add": ["NET_BIND_SERVICE"]}, "runAsUser": 7}
+    limits = container(build(pod={"containerSecurityContext": given}))["securityContext"]
+
+    assert limits == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": False,
+        "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
+        "runAsUser": 7,
+    }
+
+
+def test_A8_data_may_live_in_memory() -> None:
+    (volume,) = build(pod={"tmpfs": True})["spec"]["volumes"]
+    assert volume == {"name": "etcd-data", "emptyDir": {"medium": "Memory"}}
+
+
+def test_what_a_newer_operator_knows_changes_no_revision() -> None:
+    spec = ClusterSpec.model_validate({"size": 3, "version": "3.6.16", "repository": "r"})
+    assert revision(spec) == "235f20e397"
+
+
 def test_the_old_anti_affinity_is_required() -> None:
     affinity = build(pod={"antiAffinity": True})["spec"]["affinity"]
 
