@@ -129,7 +129,7 @@ def installed(
     finally:
         # First what uses the rights, then the rights: its last requests are to be none that is refused.
         operator.kubectl("delete", "deployment", NAME, "--cascade=foreground", "--ignore-not-found")
-        cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "-f-", text=text)
+        cluster.kubectl("delete", "--ignore-not-found", "-f-", text=text)
 
 
 def delete_crds(cluster: Cluster) -> None:
