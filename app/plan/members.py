@@ -100,7 +100,8 @@ def _leftovers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
     ]
     voters = [member.name for member in observed.members if not member.learner]
     healthy = serving(observed, journal.latch.cluster_id)
-    if len(voters) == spec.size == len(observed.members) and all(name in healthy for name in voters):
+    complete = all(name in healthy and observed.pods[name].ready for name in voters)
+    if complete and len(voters) == spec.size == len(observed.members):
         left += [
             DeleteVolume(name, seen.uid, seen.resource_version)
             for name, seen in observed.volumes.items()

@@ -328,6 +328,19 @@ def test_the_data_of_a_replaced_member_stays_until_its_successor_is_a_voter() ->
     assert not [action for action in actions(decision) if isinstance(action, DeleteVolume)]
 
 
+def test_the_data_of_a_replaced_member_stays_until_its_successor_is_ready() -> None:
+    """A voter that answers and receives nothing is not in sync; its kubelet says so."""
+    journal = latched(persistent=True)
+    seen = seated(journal)
+    volumes = {**{name: volume(name, journal) for name in MEMBERS}, "c-old": volume("c-old", journal)}
+    seen = replace(seen, volumes=volumes)
+
+    (gone,) = [action for action in actions(decide(seen, PERSISTENT)) if isinstance(action, DeleteVolume)]
+    assert gone.name == "c-old"
+    behind = replace(seen, pods={**seen.pods, C: pod(C, journal, ready=False)})
+    assert not [action for action in actions(decide(behind, PERSISTENT)) if isinstance(action, DeleteVolume)]
+
+
 def test_without_the_list_nothing_is_changed_or_deleted() -> None:
     seen = replace(seated(latched()), members=None)
 

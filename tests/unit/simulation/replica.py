@@ -1,0 +1,255 @@
+"""A replica of the operator that leads: looks, decides, writes the status, acts; one call at a step.
+
+It does what `app.controllers.cluster`, `app.observe.cluster` and `app.act.cluster` do, without a loop.
+Between any two steps it may be stopped for good, which is a crash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from app.build.revision import revision
+from app.controllers.patience import Patience
+from app.controllers.stopwatch import Stopwatch
+from app.plan import gauges
+from app.plan.actions import (
+    Action,
+    AddMember,
+    Annotate,
+    CreatePod,
+    CreateVolume,
+    DeleteBudget,
+    DeletePod,
+    DeleteVolume,
+    EnsureBudget,
+    EnsureService,
+    MoveLeader,
+    PromoteMember,
+    RemoveMember,
+)
+from app.plan.cluster import plan
+from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
+from app.plan.roster import roster
+from app.plan.symptoms import symptoms
+from tests.unit.simulation import asking
+from tests.unit.simulation.asking import FailedError, Outcome
+from tests.unit.simulation.server import (
+    BUDGETS,
+    CLUSTERS,
+    PODS,
+    SERVICES,
+    VOLUMES,
+    Cache,
+    ConflictError,
+    Custom,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from app.plan.step import Plan
+    from tests.unit.simulation.kubelet import Kubelet
+    from tests.unit.simulation.server import Server
+
+KEY = "ns/c"
+EPOCH = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+UID = "uid-1"
+
+
+@dataclass(slots=True)
+class Turn:
+    """A decision that is being carried out."""
+
+    custom: Custom
+    observed: Observed
+    decision: Plan
+    recorded: bool = False
+    groups: list[list[Action]] = field(default_factory=list)
+    failed: bool = False
+
+
+class Replica:
+    """Leads from the moment it is made."""
+
+    def __init__(
+        self,
+        server: Server,
+        kubelet: Kubelet,
+        clock: Callable[[], float],
+        *,
+        decided: Callable[[Replica, Turn], None],
+        acting: Callable[[Turn, Action], None],
+    ) -> None:
+        """``decided`` and ``acting`` are told of each decision and of each action before it is done."""
+        self.cache = Cache(server)
+        self.turn: Turn | None = None
+        self.requeue_after = 0.0
+        self._server = server
+        self._kubelet = kubelet
+        self._clock = clock
+        self._decided = decided
+        self._acting = acting
+        self._since = clock()
+        self._stopwatch = Stopwatch(clock=clock)
+        self._patience = Patience(clock=clock)
+        self._gauges = float("-inf")
+        self._written: dict[str, int] = {}
+
+    def step(self, pick: int = 0, outcome: Outcome = Outcome.ANSWERED) -> None:
+        """Make the next call; ``pick`` chooses among the actions of one group, which run at once."""
+        if self.turn is None:
+            self._look()
+        elif not self.turn.recorded:
+            self._record(self.turn, outcome)
+        else:
+            self._act(self.turn, pick, outcome)
+
+    def _look(self) -> None:
+        self.cache.wait_for(self._written)
+        custom: Custom = self.cache.objects[CLUSTERS][self._server.name]
+        if custom.deleting:
+            return
+        observed = self._observe(custom)
+        observed = replace(
+            observed,
+            ages=self._stopwatch.time(KEY, symptoms(observed)),
+            leading_for=self._clock() - self._since,
+            gauges_due=self._clock() - self._gauges >= gauges.SECONDS,
+        )
+        self._patience.ready(KEY, [pod.name for pod in observed.pods.values() if pod.ready])
+        now = EPOCH + timedelta(seconds=self._clock())
+        decision = plan(observed, custom.spec, now=now)
+        self.turn = Turn(custom, observed, decision, groups=[list(group) for group in decision.groups])
+        self._decided(self, self.turn)
+
+    def _observe(self, custom: Custom) -> Observed:
+        journal = custom.status.journal
+        pods: dict[str, PodFacts] = dict(self.cache.objects[PODS])
+        volumes = dict(self.cache.objects[VOLUMES])
+        absent: frozenset[str] = frozenset()
+        absent_volumes: frozenset[str] = frozenset()
+        if journal.latch is not None:
+            names = set(roster(journal))
+            missing = names - pods.keys()
+            bereft = (missing | {name for name, pod in pods.items() if pod.terminal}) - volumes.keys()
+            absent = frozenset(missing - self._server.pods.keys())
+            absent_volumes = frozenset((bereft & names) - self._server.volumes.keys())
+        answers, listed = self._ask(pods)
+        return Observed(
+            cluster=ClusterRef(name=self._server.name, namespace="ns", uid=UID, generation=custom.generation),
+            status=custom.status,
+            pods=pods,
+            volumes=volumes,
+            services=frozenset(self.cache.objects[SERVICES]),
+            budgets=tuple(self.cache.objects[BUDGETS].values()),
+            answers=answers,
+            members=listed,
+            absent=absent,
+            absent_volumes=absent_volumes,
+            waits=self._patience.waits(KEY),
+        )
+
+    def _ask(self, pods: Mapping[str, PodFacts]) -> tuple[dict[str, Answer], tuple[ListedMember, ...] | None]:
+        answers: dict[str, Answer] = {}
+        listed = None
+        etcd = self._kubelet.etcd
+        for pod in pods.values():
+            if not pod.ip or not pod.running or pod.terminal:
+                continue
+            process = self._kubelet.at(pod.ip)
+            said = asking.answer(etcd, process)
+            if said is None or process is None:
+                continue
+            answers[pod.name] = said
+            if listed is None and said.leader:
+                listed = asking.members(etcd, process)
+        return answers, listed
+
+    def _record(self, turn: Turn, outcome: Outcome) -> None:
+        try:
+            self._call(
+                CLUSTERS, lambda: self._server.write_status(turn.custom, turn.decision.status), outcome
+            )
+        except (ConflictError, FailedError):
+            self.turn = None
+            return
+        if turn.observed.gauges_due and turn.decision.status != turn.custom.status:
+            self._gauges = self._clock()
+        for action in (action for group in turn.groups for action in group):
+            if isinstance(action, DeletePod):
+                self._patience.tried(KEY, action.name)
+        turn.recorded = True
+        self._finish(turn)
+
+    def _act(self, turn: Turn, pick: int, outcome: Outcome) -> None:
+        group = turn.groups[0]
+        action = group.pop(pick % len(group))
+        self._acting(turn, action)
+        try:
+            self._do(turn, action, outcome)
+        except ConflictError:
+            pass  # another object than the one that was meant
+        except FailedError:
+            turn.failed = True
+        self._finish(turn)
+
+    def _finish(self, turn: Turn) -> None:
+        while turn.groups and not turn.groups[0]:
+            del turn.groups[0]
+            if turn.failed:
+                turn.groups.clear()
+        if not turn.groups:
+            self.turn = None
+            self.requeue_after = turn.decision.requeue_after
+
+    def _do(self, turn: Turn, action: Action, outcome: Outcome) -> None:
+        server = self._server
+        match action:
+            case EnsureService():
+                self._call(SERVICES, lambda: server.ensure_service(action.name), outcome)
+            case EnsureBudget():
+                floor = action.min_available
+                self._call(BUDGETS, lambda: server.ensure_budget(server.name, floor), outcome)
+            case DeleteBudget():
+                uid, seen = action.uid, action.resource_version
+                self._call(
+                    BUDGETS,
+                    lambda: server.delete_budget(server.name, uid=uid, resource_version=seen),
+                    outcome,
+                )
+            case CreateVolume():
+                self._call(VOLUMES, lambda: server.create_volume(action.member), outcome)
+            case CreatePod():
+                made_as = revision(turn.custom.spec)
+                self._call(PODS, lambda: server.create_pod(action, made_as), outcome)
+            case Annotate():
+                self._call(
+                    action.kind,
+                    lambda: server.annotate(action.kind, action.name, action.uid, action.annotations),
+                    outcome,
+                )
+            case DeletePod() | DeleteVolume():
+                kind = PODS if isinstance(action, DeletePod) else VOLUMES
+                self._call(
+                    kind,
+                    lambda: server.delete(
+                        kind, action.name, uid=action.uid, resource_version=action.resource_version
+                    ),
+                    outcome,
+                )
+            case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
+                process = self._kubelet.at(action.via.address)
+                asking.change(self._kubelet.etcd, process, action, outcome)
+            case _:
+                raise NotImplementedError(f"nothing in this world asks for {action}")
+
+    def _call(self, kind: str, send: Callable[[], object], outcome: Outcome) -> None:
+        """Send a write to the API server; what was answered is waited for before the next look."""
+        if outcome is Outcome.LOST_BEFORE:
+            raise FailedError("no answer")
+        send()
+        if outcome is Outcome.LOST_AFTER:
+            raise FailedError("no answer")
+        self._written[kind] = len(self._server.log[kind])

@@ -1,0 +1,310 @@
+"""The world of one cluster: API server, kubelets, etcd, leaders, clients, a clock; and all that can go wrong.
+
+Everything that happens is an operation with two small numbers, which choose among what is possible at that
+moment. So any sequence of operations is a walk, and one with some left out is a walk too: that is what
+shrinking a counterexample needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from app.api import names
+from app.api.cluster import ClusterSpec
+from app.etcd.errors import EtcdError
+from app.etcd.fake import NoAnswerError, Process, SimulatedCluster, calls
+from app.plan import gauges
+from app.plan.membership import CALL_SECONDS
+from app.plan.starting import CLUSTER_ID
+from tests.unit.simulation.asking import Outcome
+from tests.unit.simulation.checks import Checks, Truth, ViolationError, require
+from tests.unit.simulation.kubelet import Kubelet
+from tests.unit.simulation.replica import Replica, Turn
+from tests.unit.simulation.server import KINDS, PODS, SERVICES, VOLUMES, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.api.status import ClusterStatus
+
+Operation = tuple[str, int, int]
+
+WAITS = (0.1, 0.5, 1.0, 5.1, 5.1, 30.0, 310.0)
+TURNS = 600
+"""How many turns the operator has to settle everything after the last fault."""
+
+SECONDS = 3600.0
+"""And how much time: an unhealthy member is replaced after 300 s, and several may be, one by one."""
+
+
+def spec(size: int, *, persistent: bool) -> ClusterSpec:
+    """A spec of that size."""
+    claim = {"resources": {"requests": {"storage": "1Gi"}}} if persistent else None
+    return ClusterSpec.model_validate(
+        {
+            "size": size,
+            "version": "3.6.16",
+            "repository": "r",
+            "pod": {"persistentVolumeClaimSpec": claim} if claim else {},
+        }
+    )
+
+
+class World:
+    """A custom resource that has just been created, and everything around it."""
+
+    def __init__(self, size: int, *, persistent: bool) -> None:
+        self.now = 0.0
+        self.server = Server("c", spec(size, persistent=persistent))
+        self.etcd = SimulatedCluster(lambda: self.now)
+        self.kubelet = Kubelet(self.server, self.etcd, persistent)
+        self.checks = Checks(self.server, self.kubelet, self.etcd)
+        self.leader = self._replica()
+        self.old: Replica | None = None
+        self.old_until = 0.0
+
+    def apply(self, operation: Operation) -> None:
+        """Let something happen, and check what must hold."""
+        name, a, b = operation
+        getattr(self, f"do_{name}")(a, b)
+        self.kubelet.lose_folders()
+        self.checks.always()
+
+    # The operator.
+
+    def do_call(self, a: int, b: int) -> None:
+        """The leader makes its next call, which may be lost."""
+        self.leader.step(a, {0: Outcome.LOST_BEFORE, 1: Outcome.LOST_AFTER}.get(b, Outcome.ANSWERED))
+
+    def do_turn(self, a: int, b: int) -> None:
+        """The leader makes all calls of a turn, with fresh caches."""
+        if self.leader.turn is None:
+            self.leader.cache.catch_up()
+            self.leader.step()
+        while self.leader.turn is not None:
+            self.leader.step(a)
+
+    def do_watch(self, a: int, b: int) -> None:
+        """Some events of a watch arrive."""
+        self.leader.cache.read(KINDS[a % len(KINDS)], 1 + b)
+
+    def do_takeover(self, a: int, b: int) -> None:
+        """The leader crashes, or is slow to learn that it leads no more."""
+        self.old = self.leader if b % 2 and self.leader.turn is not None else None
+        self.old_until = self.now + CALL_SECONDS
+        self.leader = self._replica()
+
+    def do_late(self, a: int, b: int) -> None:
+        """A call that the old leader had decided on takes effect."""
+        if self.old is not None and self.old.turn is not None and self.now < self.old_until:
+            self.old.step(a)
+        else:
+            self.old = None
+
+    # Kubernetes.
+
+    def do_kubelet(self, a: int, b: int) -> None:
+        """The kubelet of one Pod does something."""
+        name = self._pick(self.server.pods, a)
+        if name:
+            self.kubelet.step(name)
+
+    def do_kubelets(self, a: int, b: int) -> None:
+        """All kubelets do something."""
+        self.kubelet.step_all()
+
+    def do_wait(self, a: int, b: int) -> None:
+        """Time passes."""
+        self.now += WAITS[a % len(WAITS)]
+
+    # People and clients.
+
+    def do_resize(self, a: int, b: int) -> None:
+        """The user asks for another size."""
+        self.server.edit(size=1 + a % 7)
+
+    def do_pause(self, a: int, b: int) -> None:
+        """The user pauses the operator, or lets it go on."""
+        self.server.edit(paused=not self.server.custom.spec.paused)
+
+    def do_forget(self, a: int, b: int) -> None:
+        """The status is lost, but not the marks on the children of a quorum."""
+        latch = self.server.custom.status.journal.latch
+        children = self.server.volumes if self.kubelet.persistent else self.server.pods
+        marked = [one for one in children.values() if CLUSTER_ID in one.annotations and not one.terminating]
+        if latch is not None and len(marked) > len(latch.roster) // 2:
+            self.server.forget()
+
+    def do_put(self, a: int, b: int) -> None:
+        """A client writes through the Service."""
+        ready = [name for name, pod in self.server.pods.items() if pod.ready]
+        process = self.kubelet.process_of(self._pick(ready, a))
+        if process is None or names.client_service("c") not in self.server.objects[SERVICES]:
+            return
+        value = self.checks.acknowledged + 1
+        with contextlib.suppress(EtcdError, NoAnswerError):
+            calls.write(self.etcd, process, b"k", str(value).encode())
+            self.checks.acknowledged = value
+
+    # Faults.
+
+    def do_delete_pod(self, a: int, b: int) -> None:
+        """Somebody deletes a Pod, with an emptyDir its data too."""
+        name = self._pick(self.server.pods, a)
+        if name and (self.kubelet.persistent or self._may_lose(name, b)):
+            self.server.terminate(PODS, name)
+
+    def do_evict(self, a: int, b: int) -> None:
+        """A Pod ends for good, and stays as an object."""
+        name = self._pick(self.server.pods, a)
+        if (
+            name
+            and not self.server.pods[name].terminal
+            and (self.kubelet.persistent or self._may_lose(name, b))
+        ):
+            self.kubelet.evict(name)
+
+    def do_kill(self, a: int, b: int) -> None:
+        """A container ends."""
+        self.kubelet.kill(self._pick(self.server.pods, a))
+
+    def do_delete_volume(self, a: int, b: int) -> None:
+        """Somebody deletes a claim, and perhaps its Pod."""
+        name = self._pick(self.server.volumes, a)
+        if name and self._may_lose(name, b):
+            self.server.terminate(VOLUMES, name)
+            if b % 2 and name in self.server.pods:
+                self.server.terminate(PODS, name)
+
+    def do_wipe(self, a: int, b: int) -> None:
+        """The disk of a member comes back empty."""
+        name = self._pick(self.server.pods, a)
+        if name and self._may_lose(name, b):
+            self.kubelet.wipe(name)
+
+    def do_cut(self, a: int, b: int) -> None:
+        """A member loses its peers, or finds them again."""
+        process = self._process(a)
+        if process is not None:
+            self.etcd.connect(process.name, cut=not process.cut, lagging=process.lagging)
+
+    def do_lag(self, a: int, b: int) -> None:
+        """A learner is slow, or no more."""
+        process = self._process(a)
+        if process is not None and process.data is not None:
+            own = process.held.state.members.get(process.held.member_id)
+            if process.lagging or own is None or own.is_learner:
+                self.etcd.connect(process.name, cut=process.cut, lagging=not process.lagging)
+
+    def do_silence(self, a: int, b: int) -> None:
+        """The operator can't reach a member, or can again."""
+        process = self._process(a)
+        if process is not None:
+            process.dialable = not process.dialable
+
+    def do_heal(self, a: int, b: int) -> None:
+        """The network is well."""
+        for process in self.etcd.processes.values():
+            process.dialable = True
+            self.etcd.connect(process.name)
+
+    # In the end.
+
+    def end(self) -> None:
+        """The last fault is over: everything settles, and then nothing is written any more."""
+        self.do_heal(0, 0)
+        self.server.edit(paused=False)
+        self.do_takeover(0, 0)
+        self._forgive()
+        if self.checks.doomed:
+            return
+        self._converge()
+        self.now += gauges.SECONDS + 1.0  # then values that change all the time may follow once more
+        self._round()
+        before = self.server.writes
+        for _ in range(5):
+            self.now += gauges.SECONDS + 1.0
+            self._round()
+        require(self.server.writes == before, "a settled cluster causes writes")
+
+    def _forgive(self) -> None:
+        """What ends now was still a member's data when the fault that ends it was let through."""
+        children = self.server.volumes if self.kubelet.persistent else self.server.pods
+        going = {name for name, child in children.items() if child.terminating}
+        self.checks.doomed = self.checks.doomed or self.checks.about_to_lose(going)
+
+    def _converge(self) -> None:
+        limit = self.now + SECONDS
+        for _ in range(TURNS):
+            before = (self.server.writes, self._fingerprint())
+            self._round()
+            if self.settled():
+                return
+            still = before == (self.server.writes, self._fingerprint())
+            self.now += 31.0 if still else max(0.1, self.leader.requeue_after)
+            if self.now > limit:
+                break
+        conditions = {
+            one.type: f"{one.status} {one.reason} {one.message}" for one in self._status().conditions
+        }
+        raise ViolationError(f"does not settle: {conditions}")
+
+    def settled(self) -> bool:
+        """Whether everything is as the spec asks for, in truth and in the status."""
+        size = self.server.custom.spec.size
+        truth = Truth.of(self.etcd)
+        status = self._status()
+        return (
+            truth.state is not None
+            and len(truth.state.voters) == len(truth.state.members) == len(truth.healthy) == size
+            and self.server.pods.keys() == truth.names
+            and (not self.kubelet.persistent or self.server.volumes.keys() == truth.names)
+            and any(one.type == "Ready" and one.status == "True" for one in status.conditions)
+            and status.journal.intent is None
+            and self.leader.turn is None
+        )
+
+    def _round(self) -> None:
+        self.kubelet.step_all()
+        self.do_turn(0, 0)
+        self.kubelet.lose_folders()
+        self.checks.always()
+
+    def _status(self) -> ClusterStatus:
+        return self.server.custom.status
+
+    def _fingerprint(self) -> tuple[object, ...]:
+        return tuple(len(log) for log in self.server.log.values())
+
+    # Choices.
+
+    def _replica(self) -> Replica:
+        def decided(replica: Replica, turn: Turn) -> None:
+            self.checks.decided(turn)
+
+        return Replica(
+            self.server, self.kubelet, lambda: self.now, decided=decided, acting=self.checks.acting
+        )
+
+    def _pick(self, among: Mapping[str, object] | Sequence[str], index: int) -> str:
+        found = sorted(among)
+        return found[index % len(found)] if found else ""
+
+    def _process(self, index: int) -> Process | None:
+        name = self._pick(self.etcd.processes, index)
+        return self.etcd.processes.get(name)
+
+    def _may_lose(self, name: str, chance: int) -> bool:
+        """Whether a member may lose its data now: seldom where that is the end of the cluster."""
+        if self.server.custom.status.journal.bootstrap is None:
+            return False  # with the status and all children lost, nobody could know that there was a cluster
+        going = {each for each, pod in self.server.pods.items() if pod.terminating} | {name}
+        if self.kubelet.persistent:
+            going = {each for each, claim in self.server.volumes.items() if claim.terminating} | {name}
+        if not self.checks.about_to_lose(going):
+            return True
+        if chance != 7:
+            return False
+        self.checks.doomed = True
+        return True
