@@ -21,6 +21,7 @@ from app.act.cluster import Actor
 from app.act.crds import install
 from app.act.membership import Membership
 from app.act.own_image import OwnImage
+from app.api.rules.service import client_service
 from app.build.common import Platform
 from app.config import Config, WebhookMode
 from app.controllers.cluster import ClusterController, Hands
@@ -195,10 +196,10 @@ class Operator:
             self._webhook_trouble = await source.check() or ""
             await asyncio.sleep(READINESS_SECONDS)
 
-    def _neighbours(self, namespace: str) -> list[str]:
-        """The names of the EtcdClusters that a namespace has, as far as the cache knows."""
+    def _neighbours(self, namespace: str) -> dict[str, str]:
+        """The client Services of a namespace's EtcdClusters by their names, as far as the cache knows."""
         known = self._caches.clusters.store.by_index(BY_NAMESPACE, namespace)
-        return [one.metadata.name for one in known]
+        return {one.metadata.name: client_service(one.metadata.name, one.spec) for one in known}
 
     def _unsynced(self) -> str:
         missing = [one.resource.plural for one in self._caches.all if not one.synced.is_set()]

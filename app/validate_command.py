@@ -18,6 +18,7 @@ from app.api.conformance import check_schema
 from app.api.documents import Document, read_documents
 from app.api.errors import DocumentError
 from app.api.kinds import Rules, rules_for
+from app.api.rules.service import client_service
 from app.api.validation import validate
 from app.api.verdict import Fault, Report, Verdict
 
@@ -157,9 +158,11 @@ def _judge(manifest: _Manifest, all_manifests: list[_Manifest], stored: list[_Ma
     elif rules.plural:
         report = check_schema(filled, rules.plural)
     if rules.validate is validate:
-        neighbours = [
-            m.named("name") for m in all_manifests if m is not manifest and m.key[:2] == manifest.key[:2]
-        ]
+        neighbours = {
+            m.named("name"): client_service(m.named("name"), m.obj.get("spec"))
+            for m in all_manifests
+            if m is not manifest and m.key[:2] == manifest.key[:2]
+        }
         verdict = validate(filled, old, neighbours=neighbours)
     else:
         verdict = rules.validate(filled, old)

@@ -7,12 +7,13 @@ Not looked at: objects on their way out, since finalizers must come off whatever
 subresources that are not ours to judge, should a configuration send them; anything but CREATE and UPDATE.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
 from app.api.kinds import SCALE, Rules, beside, rules_for
+from app.api.rules.service import claims_another
 from app.api.verdict import Fault
 from webhooks.jsonpatch import additions
 from webhooks.protocol import ALLOWED, Cause, Details, Request, Response, Status
@@ -31,12 +32,12 @@ _encoder = msgspec.json.Encoder()
 Lookup: TypeAlias = Callable[[Request], Rules | None]
 """The rules that a request goes by, or None for one that is not ours to judge."""
 
-Neighbours: TypeAlias = Callable[[str], Collection[str]]
-"""The names of the EtcdClusters of a namespace, as far as they are known."""
+Neighbours: TypeAlias = Callable[[str], Mapping[str, str]]
+"""The client Services of a namespace's EtcdClusters by the names of these, as far as they are known."""
 
 
-def rules_of(neighbours: Neighbours = lambda _namespace: ()) -> Lookup:
-    """The rules by the request's kind; those for a new EtcdCluster know of its ``neighbours``."""
+def rules_of(neighbours: Neighbours = lambda _namespace: {}) -> Lookup:
+    """The rules by the request's kind; those for an EtcdCluster know of its ``neighbours``."""
 
     def find(request: Request) -> Rules | None:
         if request.sub_resource:
@@ -44,7 +45,11 @@ def rules_of(neighbours: Neighbours = lambda _namespace: ()) -> Lookup:
         if request.kind.group != GROUP:
             return None
         rules = rules_for(request.kind.kind)
-        if rules is not None and rules.kind == "EtcdCluster" and request.operation == "CREATE":
+        if (
+            rules is not None
+            and rules.kind == "EtcdCluster"
+            and claims_another(request.object, request.old_object)
+        ):
             return beside(rules, neighbours(request.namespace))
         return rules
 

@@ -13,7 +13,7 @@ from app.act.membership import Membership
 from app.act.own_image import OwnImage
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
-from app.build.common import MEMBER_LABEL, QUARANTINE_LABEL, Platform, selector
+from app.build.common import APPLIED_ANNOTATION, MEMBER_LABEL, QUARANTINE_LABEL, Platform, selector
 from app.build.helper import helper
 from app.build.pdb import pdb
 from app.build.pod import pod
@@ -37,6 +37,7 @@ from app.plan.actions import (
     CreateVolume,
     DeleteBudget,
     DeletePod,
+    DeleteService,
     DeleteVolume,
     Deletion,
     EnsureBudget,
@@ -52,8 +53,6 @@ from app.plan.observed import ClusterRef
 log = get_logger(__name__)
 
 T = TypeVar("T", bound=Object)
-
-APPLIED_ANNOTATION = "etcd.database.coreos.com/applied"
 
 
 class Actor:
@@ -108,7 +107,7 @@ class Actor:
     async def _one(self, cluster: ClusterRef, spec: ClusterSpec, action: Action) -> None:
         match action:
             case EnsureService():
-                body = service(cluster, name=action.name, client=action.client)
+                body = service(cluster, spec.service, name=action.name, client=action.client)
                 await self._ensure(cluster, self._caches.services, body)
             case EnsureBudget():
                 body = pdb(cluster, min_available=action.min_available)
@@ -123,7 +122,7 @@ class Actor:
                 await self._create_helper(cluster, spec, action)
             case Annotate() | Label() | Quarantine():
                 await self._mark(cluster, action)
-            case DeletePod() | DeleteVolume() | DeleteBudget():
+            case DeletePod() | DeleteVolume() | DeleteService() | DeleteBudget():
                 await self._delete(cluster, action)
             case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
                 await self._membership.send(action)
@@ -184,6 +183,8 @@ class Actor:
                 return self._caches.pods
             case DeleteVolume():
                 return self._caches.volumes
+            case DeleteService():
+                return self._caches.services
             case DeleteBudget():
                 return self._caches.budgets
 

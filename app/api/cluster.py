@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from app.api import names
 from app.api.base import (
     INT32,
     INT64,
@@ -151,6 +152,21 @@ class PodPolicy(Model):
     """Has no effect: no init container waits for DNS any more."""
 
 
+class ServicePolicy(Model):
+    """What the Service for clients is like."""
+
+    name: Name | None = None
+    """Its name, <cluster>-client unless given."""
+    type: Annotated[str, at_most(64)] | None = None
+    """ClusterIP, NodePort or LoadBalancer. Without it ClusterIP."""
+    annotations: StringMap = Field(default_factory=dict)
+    """Annotations for it, for a load balancer for example."""
+    labels: StringMap = Field(default_factory=dict)
+    """Labels for it. "app" and "etcd_*" are the operator's."""
+    selector: StringMap = Field(default_factory=dict)
+    """Labels that members must have, besides the operator's, to be sent clients."""
+
+
 class ClusterSpec(Model):
     """The etcd cluster that the user asks for."""
 
@@ -160,6 +176,8 @@ class ClusterSpec(Model):
     """
     repository: Annotated[str, at_most(1024)] | None = None
     """Repository of the etcd image; the image is <repository>:v<version>."""
+    image: Annotated[str, at_most(1024)] | None = None
+    """The etcd image in full, with tag or digest. It wins over repository; version says what it contains."""
     version: Annotated[str, at_most(128)] | None = None
     """Version of etcd, for example 3.6.16. A leading "v" means the same."""
     paused: bool = False
@@ -168,8 +186,14 @@ class ClusterSpec(Model):
     """How the members' Pods are made."""
     tls: TLSPolicy | None = Field(default=None, alias="TLS")
     """TLS between members and for clients."""
+    service: ServicePolicy = Field(default_factory=ServicePolicy)
+    """What the Service for clients is like."""
     pod_disruption_budget: bool = True
     """Whether the operator keeps a PodDisruptionBudget, so that evictions leave a quorum."""
+
+    def client_service(self, cluster: str) -> str:
+        """The name of the Service for clients of a cluster of this name."""
+        return self.service.name or names.client_service(cluster)
 
     @property
     def client_tls(self) -> bool:

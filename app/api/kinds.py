@@ -1,6 +1,6 @@
 """Which rules an object goes by: one entry for each kind, so that callers treat all kinds alike."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -37,8 +37,8 @@ SCALE = Rules("Scale", "etcdclusters/scale", _nothing, validate_scale)
 """The rules of what ``kubectl scale`` and autoscalers write."""
 
 
-def beside(rules: Rules, neighbours: Collection[str]) -> Rules:
-    """Return the rules of an EtcdCluster in a namespace that has these other EtcdClusters."""
+def beside(rules: Rules, neighbours: Mapping[str, str]) -> Rules:
+    """Return the rules of an EtcdCluster beside others, whose client Services are given by their names."""
     return replace(rules, validate=partial(validate, neighbours=neighbours))
 
 

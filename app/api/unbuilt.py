@@ -41,8 +41,6 @@ FIELDS = (
     UnbuiltField("spec.TLS"),
     UnbuiltField("spec.TLS.operatorManaged", _OBJECT),
     UnbuiltField("spec.TLS.certManager", _OBJECT),
-    UnbuiltField("spec.image", _STRING),
-    UnbuiltField("spec.service", _OBJECT),
     UnbuiltField("spec.dataRetention", _STRING),
     UnbuiltField("spec.etcd", _OBJECT),
     UnbuiltField("spec.restartedAt", _STRING),
@@ -57,7 +55,7 @@ _NAMES = {
     for parent in dict.fromkeys(f.parent for f in FIELDS)
 }
 
-CHANGES = ("spec.version", "spec.repository", "spec.pod", "spec.TLS")
+CHANGES = ("spec.version", "spec.repository", "spec.image", "spec.pod", "spec.TLS")
 """Fields of an EtcdCluster whose value cannot be changed yet."""
 
 KINDS = frozenset({"EtcdBackup", "EtcdRestore"})

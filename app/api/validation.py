@@ -5,40 +5,43 @@ not denied for what it does not change: whatever the stored object has wrong alr
 was let in, may stay as it is.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from app.api import unbuilt
 from app.api.base import JsonObject
 from app.api.defaults import DEFAULT_REPOSITORY
-from app.api.names import client_service
 from app.api.paths import object_at
 from app.api.rules.backup import examine_backup, examine_restore
-from app.api.rules.image import check_repository, check_version, check_version_change
+from app.api.rules.image import check_image, check_repository, check_version, check_version_change
 from app.api.rules.metadata import check_name
 from app.api.rules.pod import check_pod
+from app.api.rules.service import check_neighbours, check_service, claims_another
 from app.api.rules.size import check_size
 from app.api.rules.storage import check_domain_change, check_storage_change
 from app.api.rules.tls import check_tls, check_tls_change
 from app.api.verdict import ALLOWED, Report, Verdict
 
+_NOBODY: Mapping[str, str] = MappingProxyType({})
 _EFFECTIVE = {"spec.repository": DEFAULT_REPOSITORY}
 """What absent means where a change is looked for."""
 
 
-def validate(new: Any, old: Any = None, *, neighbours: Collection[str] = ()) -> Verdict:
+def validate(new: Any, old: Any = None, *, neighbours: Mapping[str, str] = _NOBODY) -> Verdict:
     """Check an EtcdCluster; ``old`` is the stored object of an update.
 
-    ``neighbours`` are the names of the namespace's other EtcdClusters, as far as they are known.
+    ``neighbours`` are the client Services of the namespace's other EtcdClusters by the names of these, as
+    far as they are known.
     """
     stored = old if isinstance(old, dict) else None
     passed = _passes(new, stored)
     if passed is not None:
         return passed
     report = _examine_asked(new)
-    if stored is None:
+    if claims_another(new, stored):
         check_neighbours(new, neighbours, report)
-    else:
+    if stored is not None:
         if report.found:
             report.forgive(_examine_asked(stored))
         compare(new, stored, report)
@@ -97,11 +100,13 @@ def examine(obj: JsonObject) -> Report:
     spec = object_at(obj, "spec", "", report) or {}
     check_size(spec.get("size"), report)
     check_repository(spec.get("repository"), report)
+    check_image(spec.get("image"), spec.get("version"), report)
     check_version(spec.get("version"), report)
     for key in ("paused", "podDisruptionBudget"):
         if not isinstance(spec.get(key), bool | None):
             report.wrong_type(f"spec.{key}", spec[key], "true or false")
     check_pod(obj, spec, report)
+    check_service(obj, spec, report)
     check_tls(spec, report)
     return report
 
@@ -114,22 +119,6 @@ def compare(new: JsonObject, old: JsonObject, report: Report) -> None:
     check_storage_change(*pods, report)
     check_domain_change(*pods, report)
     check_tls_change(after, before, report)
-
-
-def check_neighbours(obj: JsonObject, neighbours: Collection[str], report: Report) -> None:
-    """Refuse a second claim to a Service's name.
-
-    Cluster ``a`` has a Service ``a-client``, as ``a-client`` has.
-    """
-    name = _object(obj, "metadata").get("name")
-    if not isinstance(name, str):
-        return
-    for other in neighbours:
-        if client_service(other) == name or client_service(name) == other:
-            taken = client_service(min(name, other, key=len))
-            report.invalid(
-                "metadata.name", name, f"both this cluster and {other} would have a Service {taken}"
-            )
 
 
 def _object(parent: JsonObject, key: str) -> JsonObject:

@@ -8,6 +8,9 @@ from app.plan.observed import ClusterRef
 CLUSTER_LABEL = "etcd_cluster"
 MEMBER_LABEL = "etcd_node"
 APP = {"app": "etcd"}
+
+APPLIED_ANNOTATION = "etcd.database.coreos.com/applied"
+"""The digest of what was applied last: it tells of a field that is no longer wanted."""
 HELPER_LABEL = f"{GROUP}/helper-of"
 """The cluster of a Pod that is no member. No Service selects it: it lacks the label ``etcd_cluster``."""
 TASK_LABEL = f"{GROUP}/task"

@@ -111,7 +111,7 @@ def _container(
     ]
     return {
         "name": "etcd",
-        "image": versions.image(spec.repository or DEFAULT_REPOSITORY, version),
+        "image": spec.image or versions.image(spec.repository or DEFAULT_REPOSITORY, version),
         "command": ["/usr/local/bin/etcd", *arguments],
         "env": [*environment, *spec.pod.etcd_env],
         "ports": [

@@ -21,4 +21,6 @@ def revision(spec: ClusterSpec) -> str:
         "pod": spec.pod.model_dump(mode="json", by_alias=True, exclude_defaults=True),
         "tls": spec.tls.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec.tls else None,
     }
+    if spec.image is not None:
+        inputs["image"] = spec.image
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:10]

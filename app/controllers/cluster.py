@@ -175,7 +175,10 @@ class ClusterController:
     ) -> float:
         journal = status.journal.model_copy(update={"accepted_spec": accepted.text})
         observed = await self._hands.observer.observe(
-            cluster, status.model_copy(update={"journal": journal}), self._patience.waits(key)
+            cluster,
+            accepted.spec,
+            status.model_copy(update={"journal": journal}),
+            self._patience.waits(key),
         )
         observed = replace(
             observed,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from app.api import names
+from app.api.cluster import ClusterSpec
 from app.api.status import ClusterStatus
 from app.build.common import selector
 from app.build.service import service
@@ -31,6 +32,7 @@ from app.plan.observed import (
     ListedMember,
     Observed,
     PodFacts,
+    ServiceFacts,
     Task,
 )
 from app.plan.orders import exclusive
@@ -75,7 +77,7 @@ class Observer:
         return (obj.metadata.uid, obj.metadata.resource_version, *children, *budgets)
 
     async def observe(
-        self, cluster: ClusterRef, status: ClusterStatus, waits: Mapping[str, float]
+        self, cluster: ClusterRef, spec: ClusterSpec, status: ClusterStatus, waits: Mapping[str, float]
     ) -> Observed:
         """Look at a cluster. Raises `KubeError` where a live read that a decision needs fails."""
         key = f"{cluster.namespace}/{cluster.name}"
@@ -103,9 +105,9 @@ class Observer:
             PERSISTENT_VOLUME_CLAIMS, cluster, bereft & members if latched else ()
         )
         volumes |= {claim.metadata.name: volume_facts(claim) for claim in stray_claims}
-        conflicts, existing, fading = await self._obstacles(cluster) if record is None else ((), (), ())
+        conflicts, existing, fading = await self._obstacles(cluster, spec) if record is None else ((), (), ())
         answers, listed, locked = await self._ask(pods)
-        services = self._services(cluster)
+        services = self._services(cluster, spec)
         return Observed(
             cluster=cluster,
             status=status,
@@ -113,6 +115,7 @@ class Observer:
             volumes=volumes,
             services=frozenset(services),
             drifted=frozenset(name for name, settled in services.items() if not settled),
+            former_services=self._former_services(cluster, spec),
             budgets=self._budgets(cluster),
             answers=answers,
             members=listed,
@@ -133,15 +136,28 @@ class Observer:
             fading=fading,
         )
 
-    def _services(self, cluster: ClusterRef) -> dict[str, bool]:
+    def _services(self, cluster: ClusterRef, spec: ClusterSpec) -> dict[str, bool]:
         """The Services of ours that exist, and whether each is as it would be written."""
-        wanted = {names.peer_service(cluster.name): False, names.client_service(cluster.name): True}
+        wanted = {names.peer_service(cluster.name): False, spec.client_service(cluster.name): True}
         found = {name: self._caches.services.store.get(f"{cluster.namespace}/{name}") for name in wanted}
         return {
-            name: service_is(live, service(cluster, name=name, client=wanted[name]))
+            name: service_is(live, service(cluster, spec.service, name=name, client=wanted[name]))
             for name, live in found.items()
             if live is not None and _is_ours(live, cluster) and live.metadata.deletion_timestamp is None
         }
+
+    def _former_services(self, cluster: ClusterRef, spec: ClusterSpec) -> tuple[ServiceFacts, ...]:
+        """Those of ours under another name than is wanted now."""
+        wanted = {names.peer_service(cluster.name), spec.client_service(cluster.name)}
+        return tuple(
+            ServiceFacts(live.metadata.name, live.metadata.uid, live.metadata.resource_version)
+            for live in self._caches.services.store.by_index(
+                BY_CLUSTER, f"{cluster.namespace}/{cluster.name}"
+            )
+            if _is_ours(live, cluster)
+            and live.metadata.deletion_timestamp is None
+            and live.metadata.name not in wanted
+        )
 
     def _budgets(self, cluster: ClusterRef) -> tuple[BudgetFacts, ...]:
         found = self._budgets_of(cluster.namespace, cluster.name)
@@ -194,7 +210,7 @@ class Observer:
         return found.metadata.deletion_timestamp is not None
 
     async def _obstacles(
-        self, cluster: ClusterRef
+        self, cluster: ClusterRef, spec: ClusterSpec
     ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """List, live, what stands in the way of a new cluster: conflicts, existing data, what is fading."""
         labels = ",".join(f"{key}={value}" for key, value in selector(cluster.name).items())
@@ -210,7 +226,7 @@ class Observer:
                     fading.append(name)
                 elif not _is_ours(obj, cluster):
                     existing.append(name)
-        for service_name in (names.peer_service(cluster.name), names.client_service(cluster.name)):
+        for service_name in (names.peer_service(cluster.name), spec.client_service(cluster.name)):
             try:
                 found = await self._api.get(SERVICES, cluster.namespace, service_name)
             except NotFound:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from app.build.common import MEMBER_LABEL, QUARANTINE_LABEL, TASK_LABEL, TOKEN_LABEL
+from app.build.common import APPLIED_ANNOTATION, MEMBER_LABEL, QUARANTINE_LABEL, TASK_LABEL, TOKEN_LABEL
 from app.build.pdb import pdb
-from app.kube.applying import contains
+from app.kube.applying import contains, digest
 from app.kube.objects import ContainerStatus, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service
 from app.kube.selectors import selects
 from app.observe.caches import owner_of
@@ -104,8 +104,14 @@ def volume_facts(claim: PersistentVolumeClaim) -> VolumeFacts:
 
 def service_is(live: Service, wanted: dict[str, Any]) -> bool:
     """Tell whether a Service of ours is as it would be written."""
-    labels = contains(live.metadata.labels or {}, wanted["metadata"]["labels"])
-    return labels and contains(live.spec, wanted["spec"])
+    meta, meant = live.metadata, wanted["metadata"]
+    return (
+        contains(meta.labels or {}, meant["labels"])
+        and contains(meta.annotations or {}, meant.get("annotations", {}))
+        and contains(live.spec, wanted["spec"])
+        # What was taken back is no longer in what is wanted, but still in what was applied.
+        and meta.annotation(APPLIED_ANNOTATION) == digest(wanted)
+    )
 
 
 def budget_facts(live: PodDisruptionBudget, cluster: ClusterRef, members: Iterable[Pod]) -> BudgetFacts:

@@ -20,6 +20,15 @@ class EnsureService:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteService:
+    """Delete a Service of ours under a former name, if it is still the one and the version that was seen."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnsureBudget:
     """Apply the PodDisruptionBudget, which keeps ``min_available`` members from evictions."""
 
@@ -158,7 +167,7 @@ class MoveLeader:
     via: Via
 
 
-Deletion = DeletePod | DeleteVolume | DeleteBudget
+Deletion = DeletePod | DeleteVolume | DeleteService | DeleteBudget
 MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader
 Action = (
     EnsureService

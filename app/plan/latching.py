@@ -7,7 +7,6 @@ is made: no write is acknowledged before a loss of data can be told from a found
 
 from collections.abc import Mapping
 
-from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
@@ -95,7 +94,7 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
             known = ids(name, journal)
             if not known.items() <= volume.annotations.items():
                 marks.append(Annotate("PersistentVolumeClaim", name, volume.uid, known))
-    return tuple(marks), ensure(observed, names.client_service(observed.cluster.name), client=True)
+    return tuple(marks), ensure(observed, spec.client_service(observed.cluster.name), client=True)
 
 
 def ensure(observed: Observed, service: str, *, client: bool) -> tuple[Action, ...]:

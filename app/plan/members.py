@@ -3,7 +3,7 @@
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
-from app.plan.actions import Action, CreateVolume, DeletePod, DeleteVolume
+from app.plan.actions import Action, CreateVolume, DeletePod, DeleteService, DeleteVolume
 from app.plan.budget import protect
 from app.plan.latching import ensure, note, serving, settle
 from app.plan.losses import lost, persistent, unknown
@@ -34,7 +34,7 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
             _leftovers(observed, spec, step.journal),
             (decided.action,) if decided.action is not None else (),
             # The last, so that nothing waits for it.
-            protection.actions,
+            (*protection.actions, *_renamed(observed, spec)),
         ),
         (*((decided.trouble,) if decided.trouble is not None else ()), *step.troubles),
         (
@@ -108,6 +108,13 @@ def _leftovers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
             if name not in listed(observed) and name not in observed.pods and not seen.terminating
         ]
     return tuple(left)
+
+
+def _renamed(observed: Observed, spec: ClusterSpec) -> tuple[Action, ...]:
+    """Delete the Service for clients under its former name, once there is one under its name."""
+    if spec.client_service(observed.cluster.name) not in observed.services:
+        return ()
+    return tuple(DeleteService(one.name, one.uid, one.resource_version) for one in observed.former_services)
 
 
 def _regression(observed: Observed, journal: Journal) -> Trouble | None:

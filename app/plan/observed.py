@@ -89,6 +89,15 @@ class VolumeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceFacts:
+    """A Service of this cluster."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetFacts:
     """A PodDisruptionBudget of the cluster's namespace: ours, or one of somebody else's.
 
@@ -167,7 +176,9 @@ class Observed:
     """One look at a cluster.
 
     ``services`` are those of ours that exist, ``drifted`` those among them that are not as we would write
-    them. ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
+    them; ``former_services`` are ours under a name that is not wanted any more.
+
+    ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
     ``stray`` are ours without our labels, by kind, name and uid. ``members`` is etcd's list as a member with
     a quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member
     that keeps ending is not made anew.
@@ -194,6 +205,7 @@ class Observed:
     volumes: Mapping[str, VolumeFacts] = field(default_factory=lambda: _NOTHING)
     services: frozenset[str] = frozenset()
     drifted: frozenset[str] = frozenset()
+    former_services: tuple[ServiceFacts, ...] = ()
     budgets: tuple[BudgetFacts, ...] | None = None
     answers: Mapping[str, Answer] = field(default_factory=lambda: _NOTHING)
     members: tuple[ListedMember, ...] | None = None

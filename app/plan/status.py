@@ -34,7 +34,7 @@ def describe(observed: Observed, spec: ClusterSpec, step: Step, *, now: datetime
         "control_paused": spec.paused,
         "size": len(observed.members) if observed.members is not None else before.size,
         "ready_members": len(health.ready),
-        "service_name": names.client_service(observed.cluster.name),
+        "service_name": spec.client_service(observed.cluster.name),
         "client_port": names.CLIENT_PORT,
         "members": MembersStatus(
             ready=health.ready, unready=tuple(name for name in health.members if name not in health.ready)

@@ -8,7 +8,6 @@ kubelet's, False only on evidence, and Unknown when there is none, since the ope
 
 from dataclasses import dataclass
 
-from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import ConditionType
 from app.plan.health import Health, quorum_lost
@@ -61,13 +60,16 @@ def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health
         return Verdict(kind, False, fatal.reason, fatal.message)
     if step.journal.latch is None:
         return Verdict(kind, False, *_unfounded(spec, step, count))
-    value, reason, message = _serves(observed, health, count, way_out(spec, step.journal))
+    value, reason, message = _serves(observed, spec, health, count, way_out(spec, step.journal))
     return Verdict(kind, value, reason, message)
 
 
-def _serves(observed: Observed, health: Health, count: str, way_out: str) -> tuple[bool | None, str, str]:
+def _serves(
+    observed: Observed, spec: ClusterSpec, health: Health, count: str, way_out: str
+) -> tuple[bool | None, str, str]:
     if health.enough(health.ready):
-        if names.client_service(observed.cluster.name) not in observed.services:
+        known = spec.client_service(observed.cluster.name) in observed.services
+        if not known and not observed.former_services:
             return False, "ServiceMissing", "a quorum serves; the Service for clients is being made"
         return True, "QuorumServes", count
     if health.enough(health.serving):

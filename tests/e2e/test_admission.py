@@ -69,10 +69,10 @@ UNBUILT = [
         "spec.TLS",
         {"TLS": {"static": {"operatorSecret": "a", "member": {"serverSecret": "b", "peerSecret": "c"}}}},
     ),
-    ("spec.service", {"service": {"type": "NodePort"}}),
+    ("spec.auth", {"auth": {"rootSecret": "root"}}),
     ("spec.recovery", {"recovery": {"quorumLoss": "Restore"}}),
     ("spec.etcd", {"etcd": {"quotaBackendBytes": "1Gi"}}),
-    ("spec.pod.priorityClassName", {"pod": {"priorityClassName": "high"}}),
+    ("spec.restartedAt", {"restartedAt": "2030-01-01T00:00:00Z"}),
 ]
 
 
@@ -106,7 +106,7 @@ def test_D5_a_change_that_nothing_would_carry_out_is_denied(
 
 def test_all_faults_are_told_at_once(cluster: Cluster, where: str) -> None:
     said = denial(
-        cluster, where, version="nonsense", pod={"labels": {"app": "x"}, "priorityClassName": "high"}
+        cluster, where, version="nonsense", pod={"labels": {"app": "x"}, "priorityClassName": "High"}
     )
     assert all(field in said for field in ("spec.version", "spec.pod.labels", "spec.pod.priorityClassName"))
 
@@ -129,7 +129,13 @@ def test_defaults_are_filled_where_nothing_is_said(cluster: Cluster, where: str)
     subject = Subject(cluster, where, "bare")
     kube.apply(cluster, where, manifest("bare", paused=True))
     spec = subject.get()["spec"]
-    assert spec == {"paused": True, "repository": "quay.io/coreos/etcd", "size": 3, "version": "3.6.16"}
+    filled = {
+        "repository": "quay.io/coreos/etcd",
+        "size": 3,
+        "version": "3.6.16",
+        "podDisruptionBudget": True,
+    }
+    assert spec == {"paused": True, **filled}
     # Absent on update means what it was, whoever owned the field.
     subject.patch(size=None, version=None)
     assert subject.get()["spec"] == spec

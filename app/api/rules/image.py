@@ -6,6 +6,7 @@ from typing import Any
 from app.api.base import JsonObject
 from app.api.verdict import Report
 from app.api.versions import (
+    DEFAULT,
     KNOWN_BAD,
     LEAVING_PATCH,
     NEWEST_MINOR,
@@ -25,6 +26,12 @@ _REPOSITORY_PATTERN = re.compile(
     r"[a-z0-9]+(?:[._-]{1,2}[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]{1,2}[a-z0-9]+)*)*",
     re.IGNORECASE,
 )
+_IMAGE = "spec.image"
+_REFERENCE = re.compile(
+    rf"(?:{_REPOSITORY_PATTERN.pattern})"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>[a-z0-9]+:[0-9a-f]{32,128}))?",
+    re.IGNORECASE | re.ASCII,
+)
 _TAG_OR_DIGEST = re.compile(r"(?:@[^/]*|:[^/]*)$")
 
 
@@ -43,6 +50,26 @@ def check_repository(repository: Any, report: Report) -> None:
             "must be an image repository without tag or digest, the tag is made from spec.version",
             nearest=without_tag if usable else "quay.io/coreos/etcd",
         )
+
+
+def check_image(image: Any, version: Any, report: Report) -> None:
+    """Check ``spec.image``, which wins over the repository: ``version`` then says what it contains."""
+    if image is None:
+        return
+    if not isinstance(image, str):
+        report.wrong_type(_IMAGE, image, "the reference of an image")
+        return
+    match = _REFERENCE.fullmatch(image)
+    if match is None:
+        report.invalid(_IMAGE, image, "must be an image reference, e.g. registry.example.com/etcd:v3.6.16")
+        return
+    tag = match["tag"]
+    contained = parse_version(version or DEFAULT)
+    if not tag and not match["digest"]:
+        nearest = f"{image}:v{contained}" if contained is not None else None
+        report.invalid(_IMAGE, image, "must have a tag or a digest", nearest=nearest)
+    elif contained is not None and parse_version(tag) not in (None, contained):
+        report.warn(f"{_IMAGE}: the tag says {tag[:40]}, and spec.version, {contained}, is what is gone by")
 
 
 def check_version(text: Any, report: Report) -> None:

@@ -79,7 +79,7 @@ def check_labels(pod: JsonObject, report: Report) -> None:
     """Check ``spec.pod.labels``."""
     for key, value in _entries(pod, "labels", report):
         path = f"spec.pod.labels[{key}]"
-        if key == _RESERVED_LABELS or key.startswith((_RESERVED_PREFIX, _OURS)):
+        if is_reserved(key):
             message = (
                 f'"app", "{_RESERVED_PREFIX}*" and "{_OURS}*" are the operator\'s own labels; leave it out'
             )
@@ -87,6 +87,11 @@ def check_labels(pod: JsonObject, report: Report) -> None:
         else:
             check_label_key(path, key, report)
             check_label_value(path, value, report)
+
+
+def is_reserved(key: str) -> bool:
+    """Whether a label is one of the operator's own."""
+    return key == _RESERVED_LABELS or key.startswith((_RESERVED_PREFIX, _OURS))
 
 
 def check_annotations(pod: JsonObject, report: Report) -> None:

@@ -66,7 +66,7 @@ def test_a_fault_names_file_line_and_field(manifest: Path, capsys: pytest.Captur
             {"pod": {"affinity": {"nodeAffinity": {"required": {}}}}},
             "nodeAffinity.required: Forbidden: unknown field",
         ),
-        ({"service": {"type": "NodePort"}}, "spec.service: Forbidden: is not available in this version"),
+        ({"auth": {}}, "spec.auth: Forbidden: is not available in this version"),
     ],
 )
 def test_the_schema_is_checked_as_the_api_server_would(

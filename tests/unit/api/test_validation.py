@@ -155,11 +155,13 @@ def test_what_means_the_same_is_no_change(old: dict[str, Any], new: dict[str, An
 
 
 def test_two_clusters_do_not_claim_one_service() -> None:
-    (fault,) = validate(cluster(name="a-client", size=3), neighbours=["a", "b"]).faults
+    (fault,) = validate(
+        cluster(name="a-client", size=3), neighbours={"a": "a-client", "b": "b-client"}
+    ).faults
     assert fault.path == "metadata.name"
     assert "a-client" in fault.message
-    assert not validate(cluster(name="a", size=3), neighbours={"a-client"}).allowed
-    assert validate(cluster(name="a", size=3), neighbours=["b", "a-clients"]).allowed
+    assert not validate(cluster(name="a", size=3), neighbours={"a-client": "a-client-client"}).allowed
+    assert validate(cluster(name="a", size=3), neighbours={"b": "b-client", "a-clients": "x"}).allowed
 
 
 BACKUP = {

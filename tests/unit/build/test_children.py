@@ -1,15 +1,20 @@
 """Services and claims."""
 
+from app.api.cluster import ClusterSpec, ServicePolicy
+from app.build.common import Platform
 from app.build.pdb import pdb
+from app.build.pod import pod
+from app.build.revision import revision
 from app.build.service import service
 from app.build.volume import claim
+from app.plan.actions import CreatePod
 from app.plan.observed import ClusterRef
 
 CLUSTER = ClusterRef(name="c", namespace="ns", uid="uid-1", generation=1)
 
 
 def test_X24_the_peer_service_publishes_members_that_are_not_ready() -> None:
-    spec = service(CLUSTER, name="c", client=False)["spec"]
+    spec = service(CLUSTER, ServicePolicy(), name="c", client=False)["spec"]
 
     assert spec["clusterIP"] == "None"
     assert spec["publishNotReadyAddresses"] is True
@@ -17,7 +22,7 @@ def test_X24_the_peer_service_publishes_members_that_are_not_ready() -> None:
 
 
 def test_the_client_service_sends_to_ready_members_only() -> None:
-    made = service(CLUSTER, name="c-client", client=True)
+    made = service(CLUSTER, ServicePolicy(), name="c-client", client=True)
 
     assert "publishNotReadyAddresses" not in made["spec"]
     assert [(port["name"], port["port"]) for port in made["spec"]["ports"]] == [("client", 2379)]
@@ -43,3 +48,31 @@ def test_H2_X20_the_budget_is_an_integer_over_the_members_alone() -> None:
         "unhealthyPodEvictionPolicy": "IfHealthyBudget",
     }
     assert made["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
+
+
+def test_the_client_service_is_as_the_user_wants_it_and_the_other_is_not() -> None:
+    policy = ServicePolicy(
+        type="LoadBalancer",
+        annotations={"lb": "internal"},
+        labels={"team": "x", "app": "mine"},
+        selector={"zone": "a", "app": "mine"},
+    )
+    made = service(CLUSTER, policy, name="door", client=True)
+
+    assert made["spec"]["type"] == "LoadBalancer"
+    assert made["spec"]["selector"] == {"zone": "a", "app": "etcd", "etcd_cluster": "c"}
+    assert made["metadata"]["annotations"] == {"lb": "internal"}
+    assert made["metadata"]["labels"] == {"team": "x", "app": "etcd", "etcd_cluster": "c"}
+    peers = service(CLUSTER, policy, name="c", client=False)
+    assert peers == service(CLUSTER, ServicePolicy(), name="c", client=False)
+
+
+def test_an_image_in_full_wins_over_the_repository() -> None:
+    plain = {"size": 3, "version": "3.6.16", "repository": "r"}
+    full = ClusterSpec.model_validate({**plain, "image": "mirror/etcd@sha256:" + "0" * 64})
+    action = CreatePod(member="c-a", peer_url="http://c-a.c.ns.svc:2380", annotations={}, token="t")
+    made = pod(CLUSTER, full, action, platform=Platform())
+
+    assert made["spec"]["containers"][0]["image"] == full.image
+    assert made["metadata"]["annotations"]["etcd.version"] == "3.6.16"
+    assert revision(full) != revision(ClusterSpec.model_validate(plain))

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.plan.actions import Annotate, CreatePod, DeletePod, EnsureService, Label
+from app.api.cluster import ServicePolicy
+from app.plan.actions import Annotate, CreatePod, DeletePod, DeleteService, EnsureService, Label
 from app.plan.members import STRANGER_SECONDS
+from app.plan.observed import ServiceFacts
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.symptoms import stranger
 from tests.unit.plan.looks import (
@@ -248,3 +250,16 @@ def test_the_spec_in_the_resource_is_named_when_it_breaks_the_rules() -> None:
 
     assert condition(decision, "Stalled") == ("True", "SpecInvalid")
     assert [action.member for action in actions(decision)] == [C]
+
+
+def test_the_service_for_clients_is_renamed_without_a_gap() -> None:
+    spec = EPHEMERAL.model_copy(update={"service": ServicePolicy(name="door")})
+    former = (ServiceFacts("c-client", "s", "4"),)
+    seen = look(latched(), pods=MEMBERS, answering=MEMBERS, services=frozenset({"c"}), former_services=former)
+
+    first = decide(seen, spec)
+    assert actions(first) == [EnsureService("door", client=True)]
+    assert condition(first, "Available")[0] == "True"
+    assert first.status.service_name == "door"
+    second = decide(replace(seen, services=frozenset({"c", "door"})), spec)
+    assert actions(second) == [DeleteService("c-client", "s", "4")]

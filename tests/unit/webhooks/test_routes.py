@@ -122,7 +122,7 @@ def test_C11_scaling_goes_through_the_rules_of_the_size() -> None:
 
 
 def test_a_cluster_that_would_share_a_service_with_its_neighbour_is_denied() -> None:
-    hook = hooks(rules_of(lambda namespace: ["a"] if namespace == "ns" else []))[VALIDATE]
+    hook = hooks(rules_of(lambda namespace: {"a": "a-client"} if namespace == "ns" else {}))[VALIDATE]
     claimant = {**cluster(size=3), "metadata": {"name": "a-client"}}
     for namespace, allowed in (("ns", False), ("other", True)):
         reply = review(body(object=claimant, namespace=namespace), hook)
