@@ -44,12 +44,13 @@ class Fleet:
     api: Api
     clusters: Follower[CustomObject]
     stub: asyncio.subprocess.Process
-    addresses: dict[str, str] = field(default_factory=dict)
-    """By the name of a Pod."""
+    number: int = 0
+    _addresses: dict[str, asyncio.Future[str]] = field(default_factory=dict)
+    _telling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def grow(self, number: int) -> None:
         """Create so many clusters; their members answer from the moment they are ready."""
-        have = len(self.addresses) // SIZE
+        have, self.number = self.number, self.number + number
         await _in_parallel(self._add(index) for index in range(have, have + number))
 
     async def _add(self, index: int) -> None:
@@ -58,10 +59,16 @@ class Fleet:
         told = describe(made, index)
         assert self.stub.stdin is not None
         assert self.stub.stdout is not None
-        self.stub.stdin.write(json.dumps(told).encode() + b"\n")
-        await self.stub.stdin.drain()
-        await self.stub.stdout.readline()
-        self.addresses |= {one["name"]: one["address"] for one in told["members"]}
+        async with self._telling:
+            self.stub.stdin.write(json.dumps(told).encode() + b"\n")
+            await self.stub.stdin.drain()
+            await self.stub.stdout.readline()
+        for one in told["members"]:
+            self._address(one["name"]).set_result(one["address"])
+
+    def _address(self, pod: str) -> asyncio.Future[str]:
+        """Where a Pod will be, once somebody answers there."""
+        return self._addresses.setdefault(pod, asyncio.get_running_loop().create_future())
 
     async def edit(self, name: str, *, paused: bool) -> None:
         """Change the spec of a cluster, in a way that asks nothing but attention of an operator."""
@@ -112,7 +119,7 @@ class Fleet:
         while True:
             name = await waiting.get()
             try:
-                body = {"status": running(self.addresses[name])}
+                body = {"status": running(await self._address(name))}
                 await self.api.patch(PODS, NAMESPACE, name, body, subresource="status", deadline=60)
             except NotFound:
                 continue

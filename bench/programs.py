@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster.errors import HarnessError
+from tests.cluster.waiting import HopelessError
 
 LOGS = Path("build/bench/log")
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -40,10 +40,10 @@ class Program:
         return self.process.pid
 
     def check(self) -> None:
-        """Raise HarnessError, with the end of its log, if it has ended."""
+        """Raise HopelessError, with the end of its log, if it has ended."""
         if self.process.poll() is not None:
             last = "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
-            raise HarnessError(f"{self.name} ended with {self.process.returncode}:\n{last}")
+            raise HopelessError(f"{self.name} ended with {self.process.returncode}:\n{last}")
 
     def cpu_seconds(self) -> float:
         """The processor time it has used so far, threads and children that ended included."""

@@ -28,13 +28,13 @@ from bench.fleet import NAMESPACE, Fleet, fleet
 from bench.following import connected
 from bench.operators import KOPF, OURS, Recipe
 from bench.programs import Program, running
+from bench.proxy import Proxy, Seen, proxy
 from bench.result import Goal, Result
 from bench.reviews import review
 from bench.samples import interleaved, percentile, summary
 from bench.stage import PROJECT, Stage
 from tests.cluster.progress import say, step
 from tests.cluster.waiting import wait_until
-from tests.integration.kube.faultproxy import FaultProxy, Plan, Seen, fault_proxy, kubeconfig_for
 
 CLUSTERS = 1000
 _ROUNDS = 3
@@ -60,7 +60,7 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class _Bench:
     fleet: Fleet
-    proxy: FaultProxy
+    proxy: Proxy
     folder: Path
     server: int
     clients: int
@@ -114,14 +114,11 @@ class _Bench:
     async def relist(self) -> float:
         """Make the operator list the Pods again; returns when it began to, of the monotonic clock."""
         mark = len(self.proxy.seen)
-        self.proxy.plans.append(Plan(_watches_pods, -410, "Expired", times=1))
-        for stream in list(self.proxy.streams):
-            if stream.request.path.endswith("/pods") and stream.request.transport is not None:
-                stream.request.transport.abort()
+        self.proxy.forget("pods")
         async with asyncio.timeout(60):
             while True:
                 for seen in self.proxy.seen[mark:]:
-                    if seen.path.endswith("/pods") and _lists(seen):
+                    if seen.path.endswith("/pods") and seen.whole:
                         return seen.at
                 await asyncio.sleep(0.002)
 
@@ -153,12 +150,14 @@ async def _run(
     server, clients = programs.processors()
     async with (
         connected(kubeconfig) as api,
-        fault_proxy(kubeconfig) as proxy,
+        proxy(kubeconfig) as between,
         fleet(api, processor=clients) as clusters,
     ):
-        bench = _Bench(clusters, proxy, folder, server, clients)
-        through = kubeconfig_for(proxy.url, folder / "kubeconfig")
-        recipes = {OURS: operators.ours(through, folder), KOPF: operators.kopf(through, folder)}
+        bench = _Bench(clusters, between, folder, server, clients)
+        recipes = {
+            OURS: operators.ours(between.kubeconfig, folder),
+            KOPF: operators.kopf(between.kubeconfig, folder),
+        }
         found = {name: Found() for name in recipes}
         for name, recipe in recipes.items():
             async with bench.run(name, recipe) as program:
@@ -238,15 +237,6 @@ def first_acts(seen: Iterable[Seen]) -> dict[str, float]:
         if rest and one.method in {"PATCH", "PUT"}:
             found.setdefault(rest.partition("/")[0], one.at)
     return found
-
-
-def _watches_pods(seen: Seen) -> bool:
-    return seen.kind == "watch" and seen.path.endswith("/pods")
-
-
-def _lists(seen: Seen) -> bool:
-    """Whether a request asks for everything: a list, or a watch that begins with it."""
-    return "sendInitialEvents" in seen.query or (seen.method == "GET" and seen.kind != "watch")
 
 
 def _results(found: dict[str, Found], starts: dict[str, list[float]]) -> Iterable[Result]:

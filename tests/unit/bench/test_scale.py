@@ -1,7 +1,7 @@
 from app.kube.objects import CustomObject, Metadata
 from bench.fleet import NAMESPACE, address, describe, running
+from bench.proxy import Seen
 from bench.scale import first_acts
-from tests.integration.kube.faultproxy import Seen
 
 
 def test_members_have_loopback_addresses_of_their_own() -> None:
@@ -29,7 +29,7 @@ def test_an_act_is_the_first_write_about_a_cluster() -> None:
     path = f"/apis/etcd.database.coreos.com/v1beta2/namespaces/{NAMESPACE}/etcdclusters"
 
     def seen(at: float, method: str, name: str) -> Seen:
-        return Seen(at, "other", method, f"{path}/{name}", {})
+        return Seen(at, method, f"{path}/{name}", whole=False)
 
     found = first_acts(
         [
@@ -37,7 +37,7 @@ def test_an_act_is_the_first_write_about_a_cluster() -> None:
             seen(2, "PATCH", "a/status"),
             seen(3, "PATCH", "b"),
             seen(4, "PATCH", "a/status"),
-            Seen(5, "other", "PATCH", "/api/v1/namespaces/x/pods/c", {}),
+            Seen(5, "PATCH", "/api/v1/namespaces/x/pods/c", whole=False),
         ]
     )
     assert found == {"a": 2, "b": 3}
