@@ -21,6 +21,15 @@ def test_H12_the_shipped_rights_were_enough(operator: Installation) -> None:
     assert operator.refused() == set()
 
 
+def test_W30_no_secrets_but_the_operators_own_are_read(requests: list[audit.Event]) -> None:
+    """Others' Secrets, however many there are, cost no memory: they are neither listed nor watched."""
+    secrets = [event for event in requests if event.object_ref.resource == "secrets"]
+    assert secrets
+    for event in secrets:
+        by_name = "fieldSelector=metadata.name%3Detcd-operator-webhook-ca" in event.request_uri
+        assert by_name or event.object_ref.name == "etcd-operator-webhook-ca" or event.verb == "create"
+
+
 def test_nothing_deprecated_was_used(requests: list[audit.Event]) -> None:
     assert {event.request_uri for event in requests if event.deprecated} == set()
 
