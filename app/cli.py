@@ -1,6 +1,7 @@
 """The command line: ``etcd-operator [run] [flags]``, ``… validate -f FILE``, ``… version``.
 
-``… inspect-wal DIR`` is what the operator runs beside the volume of a member that does not run.
+``… inspect-wal DIR`` and ``… commit-wal DIR`` are what the operator runs beside the volume of a member that
+does not run.
 
 Without a subcommand it runs the operator, as the image of the operator that this one succeeds did.
 """
@@ -41,9 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return validate(rest)
         case ["inspect-wal", *rest]:
-            from app.inspect_command import main as inspect  # noqa: PLC0415
+            from app import wal_commands  # noqa: PLC0415
 
-            return inspect(rest)
+            return wal_commands.main(wal_commands.inspect, rest)
+        case ["commit-wal", *rest]:
+            from app import wal_commands  # noqa: PLC0415
+
+            return wal_commands.main(wal_commands.commit, rest)
         case ["run", *rest]:
             return _run(rest)
         case _:

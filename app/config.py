@@ -183,7 +183,11 @@ def parser() -> argparse.ArgumentParser:
         default=1000,
         help="user id of members; empty leaves it to the platform",
     )
-    add("--operator-image", default="", help="what a recovery reads logs with; default: the own Pod's image")
+    add(
+        "--operator-image",
+        default="",
+        help="what a recovery reads and commits logs with; default: the own Pod's image",
+    )
     add("--kubeconfig", type=Path, help="use this file instead of the Pod's service account")
     add(
         "--drain-seconds",

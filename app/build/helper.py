@@ -42,17 +42,20 @@ def helper(
         container.pop(name, None)
     if action.task is Task.FORCE:
         container["command"] = [*container["command"], "--force-new-cluster"]
+        # What the log does not call committed would be dropped (see `app.etcd.wal`).
+        body["initContainers"] = [_on_log("commit-wal", container, operator_image, name="commit-wal")]
     else:
-        body["containers"] = [_reader(container, operator_image)]
+        body["containers"] = [_on_log("inspect-wal", container, operator_image, name=container["name"])]
     return made
 
 
-def _reader(member: JsonObject, image: str) -> JsonObject:
+def _on_log(command: str, member: JsonObject, image: str, *, name: str) -> JsonObject:
+    mount = {"name": DATA_VOLUME, "mountPath": DATA_ROOT, "readOnly": command == "inspect-wal"}
     return {
-        "name": member["name"],
+        "name": name,
         "image": image,
-        "command": ["etcd-operator", "inspect-wal", f"{DATA_DIR}/member/wal"],
-        "volumeMounts": [{"name": DATA_VOLUME, "mountPath": DATA_ROOT, "readOnly": True}],
+        "command": ["etcd-operator", command, f"{DATA_DIR}/member/wal"],
+        "volumeMounts": [mount],
         "securityContext": member["securityContext"],
         "terminationMessagePolicy": "File",
     }

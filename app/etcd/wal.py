@@ -1,4 +1,4 @@
-"""A reader of etcd's write-ahead log: how far the log of a member that does not run reaches.
+"""Etcd's write-ahead log: how far that of a member that does not run reaches, and how to commit all of it.
 
 After a loss of quorum the cluster goes on with the member whose log is the last by (term, index). That is
 what raft's elections go by; the longest log may be an uncommitted tail of an older term. Without a quorum no
@@ -9,6 +9,11 @@ and, where the topmost bit is set, the lowest three bits of the last byte the nu
 record has a type, data, and the CRC-32C of all data since the file's first record, which continues the chain
 of the file before. The file is allocated in advance: a length of zero is the end of what was written.
 (etcd, ``server/storage/wal``: ``decoder.go``, ``encoder.go``, ``walpb/record.proto``; ``raftpb/raft.proto``.)
+
+A member learns that an entry is committed after it has stored the entry, and does not hasten to write that
+down. ``--force-new-cluster`` drops what the log does not call committed: after a SIGKILL or a power failure
+that is the last write that clients were told of (seen with etcd 3.4, 3.5 and 3.6). So a survivor's log is
+amended by the statement that all of it is committed, as its next leader would have found.
 
 The same in etcd 3.4 to 3.7. Nothing here does I/O.
 """
@@ -61,8 +66,17 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Amendment:
+    """What to write into the last file of a log: ``data`` at ``offset``."""
+
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class _Record:
     offset: int
+    end: int
     type: int
     crc: int
     data: bytes
@@ -75,6 +89,10 @@ class _Reach:
     term: int = 0
     index: int = 0
     commit: int = 0
+    state_term: int = 0
+    vote: int = 0
+    end: int = 0
+    crc: int = 0
 
     def take(self, record: _Record) -> None:
         numbers = _numbers(record.data)
@@ -83,7 +101,7 @@ class _Reach:
         elif record.type == _ENTRY:  # it replaces whatever stood at its index and behind it
             self.term, self.index = numbers.get(2, 0), numbers.get(3, 0)
         elif record.type == _STATE:
-            self.commit = numbers.get(3, 0)
+            self.state_term, self.vote, self.commit = (numbers.get(field, 0) for field in (1, 2, 3))
         elif record.type == _SNAPSHOT and numbers.get(1, 0) > self.index:  # a leader sent it
             self.index, self.term = numbers.get(1, 0), numbers.get(2, 0)
 
@@ -93,6 +111,40 @@ def read(files: Iterable[bytes]) -> Log:
 
     Raises `WalError` where not even the first record can be read.
     """
+    reach, tail = _walk(files)
+    return Log(reach.cluster_id, reach.member_id, reach.term, reach.index, reach.commit, tail)
+
+
+def commit_all(files: Iterable[bytes]) -> Amendment | None:
+    """Say what makes all of a log committed; None where it is.
+
+    A record that was torn is overwritten. Raises `WalError` for a log that can't be read to its end.
+    """
+    torn = b""
+    contents: list[bytes] = []
+
+    def kept() -> Iterator[bytes]:
+        for content in files:
+            contents[:] = [content]
+            yield content
+
+    reach, tail = _walk(kept())
+    if tail is Tail.DAMAGED:
+        raise WalError("the end of the log is damaged")
+    if reach.commit >= reach.index:
+        return None
+    if tail is Tail.TORN:
+        torn = bytes(len(contents[0].rstrip(b"\0")) - reach.end)
+    state = _message((1, max(reach.state_term, reach.term)), (2, reach.vote), (3, reach.index))
+    body = _message((1, _STATE), (2, crc32c(state, reach.crc)))
+    body += b"\x1a" + _encoded(len(state)) + state
+    padding = -len(body) % 8
+    field = len(body) | (0x80 | padding) << 56 if padding else len(body)
+    frame = field.to_bytes(_LENGTH_BYTES, "little") + body + bytes(padding)
+    return Amendment(reach.end, frame + torn[len(frame) :])
+
+
+def _walk(files: Iterable[bytes]) -> tuple[_Reach, Tail]:
     reach, tail = _Reach(), Tail.CLEAN
     for content in files:
         if tail is not Tail.CLEAN:
@@ -106,9 +158,24 @@ def read(files: Iterable[bytes]) -> Log:
             records, tail = records[:sound], Tail.TORN if torn else Tail.DAMAGED
         for record in records:
             reach.take(record)
+        if records:
+            reach.end, reach.crc = records[-1].end, records[-1].crc
     if not reach.cluster_id:
         raise WalError("there is no log of etcd here that can be read")
-    return Log(reach.cluster_id, reach.member_id, reach.term, reach.index, reach.commit, tail)
+    return reach, tail
+
+
+def _message(*fields: tuple[int, int]) -> bytes:
+    """Encode a message of numbers."""
+    return b"".join(_encoded(number << 3) + _encoded(value) for number, value in fields)
+
+
+def _encoded(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*encoded, value])
 
 
 def _split(content: bytes) -> tuple[list[_Record], Tail]:
@@ -123,15 +190,16 @@ def _split(content: bytes) -> tuple[list[_Record], Tail]:
         padding = field >> 56 & 7 if field & _PADDED else 0
         start = offset + _LENGTH_BYTES
         body = content[start : start + length]
-        record = _record(start, body) if len(body) == length else None
+        end = start + length + padding
+        record = _record(start, end, body) if len(body) == length else None
         if record is None:
             return records, Tail.TORN if _is_torn(body, start) else Tail.DAMAGED
         records.append(record)
-        offset = start + length + padding
+        offset = end
     return records, Tail.CLEAN
 
 
-def _record(offset: int, body: bytes) -> _Record | None:
+def _record(offset: int, end: int, body: bytes) -> _Record | None:
     try:
         fields = dict(_fields(body))
     except ValueError:
@@ -139,7 +207,9 @@ def _record(offset: int, body: bytes) -> _Record | None:
     kind, crc, data = fields.get(1, 0), fields.get(2, 0), fields.get(3, b"")
     if not isinstance(kind, int) or not isinstance(crc, int) or not isinstance(data, bytes):
         return None
-    return _Record(offset, kind, crc, data) if _METADATA <= kind <= _SNAPSHOT else None
+    if not _METADATA <= kind <= _SNAPSHOT:
+        return None
+    return _Record(offset + len(body) - len(data), end, kind, crc, data)  # the data comes last
 
 
 def _is_torn(data: bytes, offset: int) -> bool:

@@ -1,12 +1,15 @@
 """Recovery from a permanent loss of quorum, as a user orders it."""
 
 import json
+from functools import partial
 
 import pytest
 
+from tests.cluster import faults
 from tests.cluster.cluster import Cluster
 from tests.e2e import kube
 from tests.e2e.etcd_client import EtcdClient
+from tests.e2e.installation import Installation
 from tests.e2e.kube import Object, eventually
 from tests.e2e.subject import CLAIM, Subject
 
@@ -14,6 +17,7 @@ pytestmark = pytest.mark.e2e
 
 ON_VOLUMES: Object = {"size": 3, "pod": {"persistentVolumeClaimSpec": CLAIM}}
 FORCE = f"{kube.GROUP}/force-new-cluster"
+STEPS = ("Fencing", "Inspecting", "Forcing", "Stopping", "Restarting", "Growing", "Done")
 
 
 def token(subject: Subject) -> str:
@@ -25,6 +29,12 @@ def token(subject: Subject) -> str:
 def journal(subject: Subject) -> Object:
     found: Object = subject.status["journal"].get("recovery", {})
     return found
+
+
+def reached(subject: Subject, step: str) -> bool:
+    """Whether a recovery has come to a step, or is beyond it already."""
+    now = journal(subject).get("step", "")
+    return now in STEPS and STEPS.index(now) >= STEPS.index(step)
 
 
 def order(subject: Subject, named: str) -> None:
@@ -96,3 +106,35 @@ def test_A13_A14_X22_two_of_three_members_destroyed_are_recovered_from_the_one_t
         ][FORCE]
         == incident
     )
+
+
+@pytest.mark.timeout(900)
+def test_A13_I1_a_recovery_survives_the_death_of_the_operator_at_each_step(
+    cluster: Cluster, operator: Installation, subject: Subject, client: EtcdClient
+) -> None:
+    """Two of five have their data, so there is a choice."""
+    subject.apply(**{**ON_VOLUMES, "size": 5})
+    subject.wait_ready(timeout=180)
+    client.put(subject.url, "kept", "yes")
+    *gone, one, other = sorted(subject.pods())
+    destroy(subject, *gone)
+    subject.wait("Available", "False")
+    incident = eventually(lambda: token(subject), what="a name for the incident", timeout=60)
+    # What is asked for meanwhile is what it grows back to.
+    subject.patch(size=1)
+    order(subject, incident)
+
+    survivors = set()
+    for step in STEPS[:5]:
+        eventually(partial(reached, subject, step), what=f"the step {step}", timeout=120)
+        survivors |= {journal(subject).get("survivor")}
+        faults.kill_container(cluster, operator.namespace, operator.wait_leader())
+    eventually(lambda: journal(subject).get("step") == "Done", what="the recovery", timeout=180)
+    subject.wait_ready(timeout=60)
+
+    survivor = journal(subject)["survivor"]
+    assert survivors - {None, ""} == {survivor}
+    assert survivor in {one, other}
+    assert set(subject.pods()) == subject.uids("persistentvolumeclaims").keys() == {survivor}
+    assert client.member_ids(subject.url).keys() == {survivor}
+    assert client.get(subject.url, "kept") == "yes"

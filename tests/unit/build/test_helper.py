@@ -61,3 +61,12 @@ def test_etcd_forgets_the_others_in_its_own_image() -> None:
     assert container["image"] == "r:v3.6.16"
     assert container["command"][0] == "/usr/local/bin/etcd"
     assert container["command"][-1] == "--force-new-cluster"
+
+
+def test_the_log_is_committed_before_etcd_forgets_the_others() -> None:
+    (first,) = build(Task.FORCE)["spec"]["initContainers"]
+
+    assert first["image"] == "op:1"
+    assert first["command"] == ["etcd-operator", "commit-wal", "/var/etcd/data/member/wal"]
+    assert first["volumeMounts"][0]["readOnly"] is False
+    assert first["securityContext"]["readOnlyRootFilesystem"] is True
