@@ -36,7 +36,7 @@ def lost(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -
     On a claim: the claim is gone, or another one has its name. On an emptyDir: its Pod is gone or has ended.
     On either: etcd itself says, more than once, that it can't read what is there.
     """
-    if not _may_have_data(member, journal):
+    if not may_have_data(member, journal):
         return False  # it had nothing to lose
     pod = observed.pods.get(member)
     if pod is not None and _unreadable(observed, pod):
@@ -59,7 +59,7 @@ def _unreadable(observed: Observed, pod: PodFacts) -> bool:
 
 def unknown(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> Trouble | None:
     """Say so where it can't be told yet whether what the caches lack exists."""
-    if not _may_have_data(member, journal):
+    if not may_have_data(member, journal):
         return None
     if persistent(spec) and member not in observed.volumes and member not in observed.absent_volumes:
         return Trouble("MemberUnknown", f"whether the claim {member} still exists is not known yet")
@@ -68,7 +68,7 @@ def unknown(observed: Observed, spec: ClusterSpec, journal: Journal, member: str
     return None
 
 
-def _may_have_data(member: str, journal: Journal) -> bool:
+def may_have_data(member: str, journal: Journal) -> bool:
     """Whether a member has been seen serving, or has helped to found a cluster that serves.
 
     A founder may have taken part in commits before anybody saw it. Started on nothing it would vote as if

@@ -6,9 +6,9 @@ from app.api.status import Journal
 from app.plan.actions import Action, CreateVolume, DeletePod, DeleteService, DeleteVolume
 from app.plan.budget import protect
 from app.plan.latching import ensure, note, serving, settle
-from app.plan.losses import lost, persistent, unknown
+from app.plan.losses import lost, may_have_data, persistent, unknown
 from app.plan.membership import change
-from app.plan.observed import Observed
+from app.plan.observed import Observed, PodFacts
 from app.plan.roster import listed, roster, served
 from app.plan.starting import pod
 from app.plan.step import Event, Step, Trouble
@@ -57,6 +57,8 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal, *, leaving: 
     for member in roster(journal):
         seen = observed.pods.get(member)
         if member == leaving or (seen is not None and (seen.terminating or not seen.terminal)):
+            if seen is not None and _waits_for_claim(observed, spec, journal, seen):
+                foundation.append(CreateVolume(member))
             continue
         obstacle = _obstacle(observed, spec, journal, member)
         if obstacle is not None:
@@ -74,6 +76,13 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal, *, leaving: 
                     Event("MemberRecreated", "Restart", f"The Pod of {member} was gone and is made anew")
                 )
     return Step(journal, (tuple(foundation), tuple(pods)), tuple(troubles), tuple(events))
+
+
+def _waits_for_claim(observed: Observed, spec: ClusterSpec, journal: Journal, pod: PodFacts) -> bool:
+    """Whether a Pod can't start since its claim went before it ever had data."""
+    if not persistent(spec) or pod.running or pod.terminating or pod.name in observed.volumes:
+        return False
+    return not may_have_data(pod.name, journal)
 
 
 def _obstacle(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> Trouble | None:

@@ -178,3 +178,20 @@ def test_a_single_member_is_told_that_it_is_not_in_the_list() -> None:
 
 def test_nothing_is_created_in_a_namespace_that_ends() -> None:
     assert actions(decide(look(FOUNDED, namespace_ending=True))) == []
+
+
+def test_a_pod_that_waits_for_a_claim_that_is_gone_gets_one() -> None:
+    """The claim was deleted before its Pod came: without another the founding would never end."""
+    seen = look(FOUNDED, pods=MEMBERS, volumes=[A, B])
+    waiting = pod(C, FOUNDED, running=False, ready=False, phase="Pending")
+
+    assert actions(decide(replace(seen, pods={**seen.pods, C: waiting}), PERSISTENT)) == [CreateVolume(C)]
+
+
+def test_a_claim_with_data_that_is_gone_is_not_made_anew() -> None:
+    seen = look(latched(persistent=True), pods=MEMBERS, volumes=[A, B], answering=[A, B])
+    waiting = pod(C, FOUNDED, running=False, ready=False, phase="Pending")
+
+    decision = decide(replace(seen, pods={**seen.pods, C: waiting}), PERSISTENT)
+
+    assert CreateVolume(C) not in actions(decision)

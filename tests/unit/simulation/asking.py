@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class Outcome(IntEnum):
-    """How a call ends: answered; or lost, before or after it was carried out."""
+    """How a call ends: answered; or lost, before or after it was carried out, or carried out later."""
 
     ANSWERED = 0
     LOST_BEFORE = 1
     LOST_AFTER = 2
+    LATE = 3
 
 
 class FailedError(Exception):
@@ -83,7 +84,7 @@ def change(
         raise FailedError("unreachable")
     if (said.cluster_id, said.member_id) != (action.via.cluster_id, action.via.member_id):
         raise FailedError("another member answers")
-    if outcome is Outcome.LOST_BEFORE:
+    if outcome in {Outcome.LOST_BEFORE, Outcome.LATE}:
         raise FailedError("no answer")
     try:
         _send(etcd, process, action)

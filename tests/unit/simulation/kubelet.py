@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Kubelet:
-    """Runs Pods. ``folders`` says whose data a process has: the uid of a claim or of a Pod."""
+    """Runs Pods.
+
+    ``folders`` says whose data a process has: the uid of a claim or of a Pod. ``blocked`` are Pods that can't
+    start, with what is said about it.
+    """
 
     server: Server
     etcd: SimulatedCluster
     persistent: bool
     folders: dict[str, str] = field(default_factory=dict)
+    blocked: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def step(self, name: str) -> None:
         """Bring one Pod a step further."""
@@ -95,6 +100,9 @@ class Kubelet:
         if owner is None or (owner is not pod and owner.terminating and not mounted):
             self.server.change_pod(pod.name, running=False, ready=False)
             return  # the claim is not there (any more): the Pod waits
+        if pod.name in self.blocked and self.process_of(pod.name) is None:
+            self.server.change_pod(pod.name, running=False, ready=False, trouble=self.blocked[pod.name])
+            return
         action = self.server.made_from[pod.uid]
         process = self.etcd.processes.get(pod.name)
         if process is None:

@@ -6,6 +6,7 @@ Between any two steps it may be stopped for good, which is a crash.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from app.plan.actions import (
     RemoveMember,
 )
 from app.plan.cluster import plan
+from app.plan.membership import CALL_SECONDS
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
 from app.plan.roster import roster
 from app.plan.symptoms import symptoms
@@ -86,6 +88,7 @@ class Replica:
         self.cache = Cache(server)
         self.turn: Turn | None = None
         self.requeue_after = 0.0
+        self.late: tuple[float, Action, Turn] | None = None
         self._server = server
         self._kubelet = kubelet
         self._clock = clock
@@ -193,7 +196,19 @@ class Replica:
             pass  # another object than the one that was meant
         except FailedError:
             turn.failed = True
+            if outcome is Outcome.LATE:
+                self.late = (self._clock() + CALL_SECONDS, action, turn)
         self._finish(turn)
+
+    def arrive(self) -> None:
+        """Let a call of this replica that was lost be carried out after all, while it can still be."""
+        if self.late is None:
+            return
+        until, action, turn = self.late
+        self.late = None
+        if self._clock() < until:
+            with contextlib.suppress(ConflictError, FailedError):
+                self._do(turn, action, Outcome.ANSWERED)
 
     def _finish(self, turn: Turn) -> None:
         while turn.groups and not turn.groups[0]:
@@ -247,7 +262,7 @@ class Replica:
 
     def _call(self, kind: str, send: Callable[[], object], outcome: Outcome) -> None:
         """Send a write to the API server; what was answered is waited for before the next look."""
-        if outcome is Outcome.LOST_BEFORE:
+        if outcome in {Outcome.LOST_BEFORE, Outcome.LATE}:
             raise FailedError("no answer")
         send()
         if outcome is Outcome.LOST_AFTER:

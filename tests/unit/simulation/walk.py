@@ -23,6 +23,7 @@ FAULTS = {
     "lag": 2,
     "silence": 2,
     "heal": 4,
+    "block": 2,
     "resize": 3,
     "pause": 1,
     "forget": 1,

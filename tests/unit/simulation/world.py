@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.api import names
 from app.api.cluster import ClusterSpec
+from app.api.status import ClusterStatus
 from app.etcd.errors import EtcdError
 from app.etcd.fake import NoAnswerError, Process, SimulatedCluster, calls
 from app.plan import gauges
@@ -25,8 +26,6 @@ from tests.unit.simulation.server import KINDS, PODS, SERVICES, VOLUMES, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from app.api.status import ClusterStatus
 
 Operation = tuple[str, int, int]
 
@@ -75,7 +74,8 @@ class World:
 
     def do_call(self, a: int, b: int) -> None:
         """The leader makes its next call, which may be lost."""
-        self.leader.step(a, {0: Outcome.LOST_BEFORE, 1: Outcome.LOST_AFTER}.get(b, Outcome.ANSWERED))
+        lost = {0: Outcome.LOST_BEFORE, 1: Outcome.LOST_AFTER, 2: Outcome.LATE}
+        self.leader.step(a, lost.get(b, Outcome.ANSWERED))
 
     def do_turn(self, a: int, b: int) -> None:
         """The leader makes all calls of a turn, with fresh caches."""
@@ -91,12 +91,15 @@ class World:
 
     def do_takeover(self, a: int, b: int) -> None:
         """The leader crashes, or is slow to learn that it leads no more."""
-        self.old = self.leader if b % 2 and self.leader.turn is not None else None
+        self.old = self.leader if b % 2 else None
         self.old_until = self.now + CALL_SECONDS
         self.leader = self._replica()
 
     def do_late(self, a: int, b: int) -> None:
-        """A call that the old leader had decided on takes effect."""
+        """A call that was lost, or that the old leader had decided on, takes effect."""
+        self.leader.arrive()
+        if self.old is not None:
+            self.old.arrive()
         if self.old is not None and self.old.turn is not None and self.now < self.old_until:
             self.old.step(a)
         else:
@@ -203,8 +206,15 @@ class World:
         if process is not None:
             process.dialable = not process.dialable
 
+    def do_block(self, a: int, b: int) -> None:
+        """A Pod can't start (again), and perhaps its scheduler says why."""
+        name = self._pick(self.server.pods, a)
+        if name:
+            self.kubelet.blocked[name] = ("MemberUnschedulable", "words") if b % 2 else None
+
     def do_heal(self, a: int, b: int) -> None:
-        """The network is well."""
+        """The network is well, and there is room for every Pod."""
+        self.kubelet.blocked.clear()
         for process in self.etcd.processes.values():
             process.dialable = True
             self.etcd.connect(process.name)
@@ -227,6 +237,8 @@ class World:
             self.now += gauges.SECONDS + 1.0
             self._round()
         require(self.server.writes == before, "a settled cluster causes writes")
+        written = ClusterStatus.model_validate(self._status().to_json())
+        require(written == self._status(), "the status is another one when it is read")
 
     def _forgive(self) -> None:
         """What ends now was still a member's data when the fault that ends it was let through."""
