@@ -175,7 +175,7 @@ def bare(cluster: ClusterRef) -> tuple[JsonObject, list[JsonObject]]:
     spec = ClusterSpec.model_validate(filled["spec"])
     members = [names.member_name(cluster.name, cluster.uid, index) for index in range(SIZE)]
     journal = Journal(bootstrap=Bootstrap(members=tuple(members), token=cluster.uid, cluster_id=""))
-    service = build_service(cluster, name=names.peer_service(cluster.name), client=False)
+    service = build_service(cluster, spec.service, name=names.peer_service(cluster.name), client=False)
     pods = [
         build_pod(cluster, spec, starting.pod(member, cluster, spec, journal), platform=Platform())
         for member in members

@@ -7,7 +7,7 @@ what is so. What was written is noted at the barrier, so that the next look wait
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from app.act.membership import Membership
 from app.act.own_image import OwnImage
@@ -18,7 +18,7 @@ from app.build.helper import helper
 from app.build.pdb import pdb
 from app.build.pod import pod
 from app.build.service import service
-from app.build.volume import claim
+from app.build.volume import claim, retention
 from app.kube.api import Api
 from app.kube.applying import NotOurs, apply
 from app.kube.barrier import Barrier
@@ -47,12 +47,15 @@ from app.plan.actions import (
     PromoteMember,
     Quarantine,
     RemoveMember,
+    SetRetention,
 )
 from app.plan.observed import ClusterRef
 
 log = get_logger(__name__)
 
 T = TypeVar("T", bound=Object)
+
+Mark: TypeAlias = Annotate | Label | Quarantine | SetRetention
 
 
 class Actor:
@@ -113,14 +116,15 @@ class Actor:
                 body = pdb(cluster, min_available=action.min_available)
                 await self._ensure(cluster, self._caches.budgets, body)
             case CreateVolume():
-                body = claim(cluster, member=action.member, spec=spec.pod.persistent_volume_claim_spec or {})
+                wanted = spec.pod.persistent_volume_claim_spec or {}
+                body = claim(cluster, member=action.member, spec=wanted, retain=spec.retains)
                 await self._create(cluster, PERSISTENT_VOLUME_CLAIMS, self._caches.volumes, body)
             case CreatePod():
                 body = pod(cluster, spec, action, platform=self._platform)
                 await self._create(cluster, PODS, self._caches.pods, body)
             case CreateHelper():
                 await self._create_helper(cluster, spec, action)
-            case Annotate() | Label() | Quarantine():
+            case Annotate() | Label() | Quarantine() | SetRetention():
                 await self._mark(cluster, action)
             case DeletePod() | DeleteVolume() | DeleteService() | DeleteBudget():
                 await self._delete(cluster, action)
@@ -166,7 +170,7 @@ class Actor:
         body = helper(cluster, spec, action, platform=self._platform, operator_image=image)
         await self._create(cluster, PODS, self._caches.pods, body)
 
-    async def _mark(self, cluster: ClusterRef, action: Annotate | Label | Quarantine) -> None:
+    async def _mark(self, cluster: ClusterRef, action: Mark) -> None:
         cache: Informer[Any] = self._caches.pods if action.kind == PODS.kind else self._caches.volumes
         # The uid is immutable: a patch that names another one is refused, so it works as a precondition.
         body = {"metadata": {"uid": action.uid, **_marks(cluster, action)}}
@@ -208,7 +212,7 @@ class Actor:
             self._barrier.deleted(_key(cluster), cache, known)
 
 
-def _marks(cluster: ClusterRef, action: Annotate | Label | Quarantine) -> JsonObject:
+def _marks(cluster: ClusterRef, action: Mark) -> JsonObject:
     match action:
         case Annotate():
             return {"annotations": dict(action.annotations)}
@@ -216,6 +220,9 @@ def _marks(cluster: ClusterRef, action: Annotate | Label | Quarantine) -> JsonOb
             return {"labels": {**selector(cluster.name), MEMBER_LABEL: action.name}}
         case Quarantine():
             return {"labels": {QUARANTINE_LABEL: action.token}}
+        case SetRetention():
+            version = {"resourceVersion": action.resource_version}
+            return {**version, **retention(cluster, retain=action.retain)}
 
 
 def _key(cluster: ClusterRef) -> str:

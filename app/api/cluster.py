@@ -29,6 +29,9 @@ from app.api.status import ClusterStatus
 
 _CORE = "io.k8s.api.core.v1"
 
+DELETE = "Delete"
+RETAIN = "Retain"
+
 StringMap = Annotated[
     dict[str, str],
     Extra({"additionalProperties": {"type": "string", "maxLength": 262144}, "maxProperties": 256}),
@@ -188,12 +191,19 @@ class ClusterSpec(Model):
     """TLS between members and for clients."""
     service: ServicePolicy = Field(default_factory=ServicePolicy)
     """What the Service for clients is like."""
+    data_retention: Annotated[str, at_most(64)] | None = None
+    """What becomes of the claims when the EtcdCluster is deleted: Delete or Retain. Without it Delete."""
     pod_disruption_budget: bool = True
     """Whether the operator keeps a PodDisruptionBudget, so that evictions leave a quorum."""
 
     def client_service(self, cluster: str) -> str:
         """The name of the Service for clients of a cluster of this name."""
         return self.service.name or names.client_service(cluster)
+
+    @property
+    def retains(self) -> bool:
+        """Whether claims outlive the custom resource."""
+        return self.data_retention == RETAIN
 
     @property
     def client_tls(self) -> bool:

@@ -24,6 +24,7 @@ CREATED: JsonObject = {
     "version": DEFAULT_VERSION,
     "paused": False,
     "podDisruptionBudget": True,
+    "dataRetention": "Delete",
 }
 """What a new EtcdCluster's spec gets where it says nothing."""
 

@@ -41,7 +41,6 @@ FIELDS = (
     UnbuiltField("spec.TLS"),
     UnbuiltField("spec.TLS.operatorManaged", _OBJECT),
     UnbuiltField("spec.TLS.certManager", _OBJECT),
-    UnbuiltField("spec.dataRetention", _STRING),
     UnbuiltField("spec.etcd", _OBJECT),
     UnbuiltField("spec.restartedAt", _STRING),
     UnbuiltField("spec.maintenance", _OBJECT),

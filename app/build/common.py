@@ -9,6 +9,9 @@ CLUSTER_LABEL = "etcd_cluster"
 MEMBER_LABEL = "etcd_node"
 APP = {"app": "etcd"}
 
+CLUSTER_UID = "etcd.database.coreos.com/cluster-uid"
+"""Annotation of a claim without an owner: the custom resource whose member's data it holds."""
+
 APPLIED_ANNOTATION = "etcd.database.coreos.com/applied"
 """The digest of what was applied last: it tells of a field that is no longer wanted."""
 HELPER_LABEL = f"{GROUP}/helper-of"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import ClusterStatus
-from app.build.common import selector
+from app.build.common import CLUSTER_UID, selector
 from app.build.service import service
 from app.etcd.client import Dialer
 from app.etcd.endpoint import Endpoint
@@ -280,7 +280,9 @@ class Observer:
 
 def _is_ours(obj: Object, cluster: ClusterRef) -> bool:
     controller = obj.metadata.controller
-    return controller is not None and controller.uid == cluster.uid
+    if controller is None:  # a claim that is to outlive the custom resource
+        return obj.metadata.annotation(CLUSTER_UID) == cluster.uid
+    return controller.uid == cluster.uid
 
 
 def _is_cluster_child(obj: Object) -> bool:

@@ -97,6 +97,7 @@ def volume_facts(claim: PersistentVolumeClaim) -> VolumeFacts:
         uid=claim.metadata.uid,
         resource_version=claim.metadata.resource_version,
         terminating=claim.metadata.deletion_timestamp is not None,
+        retained=claim.metadata.controller is None,
         quarantined=bool(claim.metadata.label(QUARANTINE_LABEL)),
         annotations=claim.metadata.annotations or {},
     )

@@ -104,6 +104,17 @@ class Quarantine:
 
 
 @dataclass(frozen=True, slots=True)
+class SetRetention:
+    """Let a claim outlive the custom resource, or not, if it is still the one and the version seen."""
+
+    kind: ClassVar[str] = "PersistentVolumeClaim"
+    name: str
+    uid: str
+    resource_version: str
+    retain: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """Delete a Pod with its usual grace, if it is still the one and the version that was seen."""
 
@@ -178,6 +189,7 @@ Action = (
     | Annotate
     | Label
     | Quarantine
+    | SetRetention
     | Deletion
     | MembershipAction
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
-from app.plan.actions import Action, Annotate, EnsureService, Label
+from app.plan.actions import Action, Annotate, EnsureService, Label, SetRetention
 from app.plan.gauges import gauge
 from app.plan.losses import persistent
 from app.plan.observed import Answer, Observed
@@ -94,6 +94,9 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
             known = ids(name, journal)
             if not known.items() <= volume.annotations.items():
                 marks.append(Annotate("PersistentVolumeClaim", name, volume.uid, known))
+            elif volume.retained is not spec.retains:
+                version = volume.resource_version
+                marks.append(SetRetention(name, volume.uid, version, retain=spec.retains))
     return tuple(marks), ensure(observed, spec.client_service(observed.cluster.name), client=True)
 
 

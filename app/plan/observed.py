@@ -78,12 +78,13 @@ class PodFacts:
 
 @dataclass(frozen=True, slots=True)
 class VolumeFacts:
-    """A PersistentVolumeClaim of this cluster."""
+    """A PersistentVolumeClaim of this cluster; one that is ``retained`` outlives the custom resource."""
 
     name: str
     uid: str
     resource_version: str
     terminating: bool = False
+    retained: bool = False
     quarantined: bool = False
     annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 

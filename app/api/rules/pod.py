@@ -11,7 +11,7 @@ from app.api.rules.metadata import check_annotations, check_labels, check_node_s
 from app.api.rules.resources import check_resources
 from app.api.rules.scheduling import check_scheduling
 from app.api.rules.security import check_security
-from app.api.rules.storage import check_storage
+from app.api.rules.storage import check_retention, check_storage
 from app.api.rules.workload import check_workload
 from app.api.verdict import Report
 from app.api.versions import DEFAULT, parse_version
@@ -25,6 +25,7 @@ def check_pod(obj: JsonObject, spec: JsonObject, report: Report) -> None:
     """Check ``spec.pod`` of an EtcdCluster."""
     pod = object_at(spec, "pod", "spec", report) or {}
     check_storage(pod, report)
+    check_retention(spec.get("dataRetention"), pod, report)
     if not pod:
         return
     check_labels(pod, report)

@@ -22,6 +22,7 @@ CLASS_IS_FIXED = "cannot be changed, Kubernetes cannot move a volume to another 
 MODES_ARE_FIXED = "cannot be changed, Kubernetes cannot change them on a claim"
 
 _MODES = ("ReadWriteOncePod", "ReadWriteOnce")
+_RETENTIONS = ("Delete", "Retain")
 _REFUSED = {
     "volumeName": "one volume cannot serve several members",
     "dataSource": "a member must start on an empty volume",
@@ -78,6 +79,16 @@ def _check_size(claim: JsonObject, report: Report) -> None:
     if limit is not None and size > limit:
         message = f"must not be greater than the limit {limits['storage']}"
         report.invalid(path, requested, message, nearest=limits["storage"])
+
+
+def check_retention(retention: Any, pod: JsonObject, report: Report) -> None:
+    """Check ``spec.dataRetention``."""
+    if retention is None:
+        return
+    if retention not in _RETENTIONS:
+        report.unsupported("spec.dataRetention", retention, _RETENTIONS, nearest="Delete")
+    elif retention == "Retain" and pod.get("persistentVolumeClaimSpec") is None:
+        report.warn("spec.dataRetention: has no effect, data that is not on claims goes with the Pods")
 
 
 def check_storage_change(new: JsonObject, old: JsonObject, report: Report) -> None:

@@ -1,20 +1,17 @@
 """Evictions, through the real Eviction API and the real disruption controller."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import pytest
 
 from app.kube.errors import TooManyRequests
-from app.kube.informer import Informer
 from app.kube.objects import CustomObject, Object
 from app.kube.resources import Resource
 from app.observe.caches import ETCD_CLUSTERS
-from app.ops.metrics import Metrics
 from tests.integration.operator.running import config, operator
 from tests.integration.operator.test_scaling import resize, settled
-from tests.integration.operator.world import PATIENCE_SECONDS, World
+from tests.integration.operator.watching import watching
+from tests.integration.operator.world import World
 
 pytestmark = pytest.mark.integration
 
@@ -22,41 +19,6 @@ BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
 """With the status, which the operator does not read."""
 
 Budgets = dict[str, CustomObject]
-
-
-class Watched:
-    """The budgets of a namespace."""
-
-    def __init__(self, informer: Informer[CustomObject]) -> None:
-        self._informer = informer
-
-    def now(self) -> Budgets:
-        return {budget.metadata.name: budget for budget in self._informer.store.values()}
-
-    async def until(self, condition: Callable[[Budgets], bool]) -> Budgets:
-        met = asyncio.Event()
-
-        def look(_old: CustomObject | None, _new: CustomObject | None) -> None:
-            if condition(self.now()):
-                met.set()
-
-        self._informer.subscribe(look)
-        look(None, None)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await met.wait()
-        return self.now()
-
-
-@asynccontextmanager
-async def budgets(here: World) -> AsyncIterator[Watched]:
-    informer = Informer(here.api, BUDGETS, namespace=here.namespace, metrics=Metrics())
-    task = asyncio.create_task(informer.run())
-    try:
-        await informer.synced.wait()
-        yield Watched(informer)
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 def guarding(floor: int, healthy: int) -> Callable[[Budgets], bool]:
@@ -79,7 +41,10 @@ async def test_H2_X20_the_second_of_two_evictions_is_refused_and_five_have_a_flo
     here: World,
 ) -> None:
     await here.create("c")
-    async with operator(config(here.namespace, here.kubeconfig), here.dialer), budgets(here) as watched:
+    async with (
+        operator(config(here.namespace, here.kubeconfig), here.dialer),
+        watching(here, BUDGETS) as watched,
+    ):
         status = await here.until("c", settled(3))
         await watched.until(guarding(2, 3))
         first, second, _ = status.members.ready
@@ -95,7 +60,10 @@ async def test_H2_X20_the_second_of_two_evictions_is_refused_and_five_have_a_flo
 async def test_H2_ours_gives_way_to_one_of_the_users_and_returns(here: World) -> None:
     await here.create("c")
     theirs = {"metadata": {"name": "theirs"}, "spec": {"maxUnavailable": 1, "selector": {}}}
-    async with operator(config(here.namespace, here.kubeconfig), here.dialer), budgets(here) as watched:
+    async with (
+        operator(config(here.namespace, here.kubeconfig), here.dialer),
+        watching(here, BUDGETS) as watched,
+    ):
         await watched.until(lambda found: set(found) == {"c"})
         await here.api.create(BUDGETS, theirs, namespace=here.namespace)
         await watched.until(lambda found: set(found) == {"theirs"})

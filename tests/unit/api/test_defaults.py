@@ -24,6 +24,7 @@ def test_a_new_cluster_gets_every_default() -> None:
         "version": "3.6.16",
         "paused": False,
         "podDisruptionBudget": True,
+        "dataRetention": "Delete",
     }
 
 

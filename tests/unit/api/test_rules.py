@@ -19,6 +19,8 @@ DENIED: list[tuple[dict[str, Any], str, Reason, Any]] = [
     (cluster(size=9.0), "spec.size", Reason.INVALID, 7),
     (cluster(size=True), "spec.size", Reason.TYPE, None),
     (cluster(size="3"), "spec.size", Reason.TYPE, None),
+    (cluster(dataRetention="Keep"), "spec.dataRetention", Reason.NOT_SUPPORTED, "Delete"),
+    (cluster(dataRetention=True), "spec.dataRetention", Reason.NOT_SUPPORTED, "Delete"),
     (cluster(podDisruptionBudget="no"), "spec.podDisruptionBudget", Reason.TYPE, None),
     (cluster(size=3.5), "spec.size", Reason.TYPE, None),
     (cluster(paused="yes"), "spec.paused", Reason.TYPE, None),
@@ -74,6 +76,7 @@ ALLOWED = [
     cluster(),
     cluster(paused=False),
     cluster(podDisruptionBudget=False),
+    cluster(dataRetention="Retain"),
     *(
         cluster(version=version)
         for version in ("3.2.13", "v3.3.27", "3.4.23", "3.5.35", "3.6.16-vendor.1", "3.7.3")

@@ -310,3 +310,11 @@ def test_volumes_do_not_shrink_through_the_whole_verdict_either() -> None:
     assert "spec.pod.persistentVolumeClaimSpec.resources.requests[storage]" in paths(
         validate(smaller, claimed())
     )
+
+
+def test_retention_may_change_and_means_claims_only() -> None:
+    kept = changed(claimed(), "spec.dataRetention", "Retain")
+    assert validate(kept, claimed()) == ALLOWED
+    assert validate(claimed(), kept) == ALLOWED
+    said = validate(cluster(dataRetention="Retain")).warnings
+    assert any(text.startswith("spec.dataRetention") for text in said)

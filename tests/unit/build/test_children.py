@@ -6,7 +6,7 @@ from app.build.pdb import pdb
 from app.build.pod import pod
 from app.build.revision import revision
 from app.build.service import service
-from app.build.volume import claim
+from app.build.volume import claim, retention
 from app.plan.actions import CreatePod
 from app.plan.observed import ClusterRef
 
@@ -76,3 +76,17 @@ def test_an_image_in_full_wins_over_the_repository() -> None:
     assert made["spec"]["containers"][0]["image"] == full.image
     assert made["metadata"]["annotations"]["etcd.version"] == "3.6.16"
     assert revision(full) != revision(ClusterSpec.model_validate(plain))
+
+
+def test_G4_a_retained_claim_has_no_owner_and_says_whose_it_is() -> None:
+    wanted = {"resources": {"requests": {"storage": "1Gi"}}}
+    kept = claim(CLUSTER, member="m", spec=wanted, retain=True)["metadata"]
+    owned = claim(CLUSTER, member="m", spec=wanted)["metadata"]
+
+    assert "ownerReferences" not in kept
+    assert kept["annotations"] == {"etcd.database.coreos.com/cluster-uid": "uid-1"}
+    assert owned["ownerReferences"][0]["uid"] == "uid-1"
+    assert "annotations" not in owned
+    # The patches lead from one to the other.
+    assert retention(CLUSTER, retain=True) == {"ownerReferences": None, "annotations": kept["annotations"]}
+    assert retention(CLUSTER, retain=False)["ownerReferences"] == owned["ownerReferences"]

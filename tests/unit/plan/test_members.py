@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.api.cluster import ServicePolicy
-from app.plan.actions import Annotate, CreatePod, DeletePod, DeleteService, EnsureService, Label
+from app.plan.actions import Annotate, CreatePod, DeletePod, DeleteService, EnsureService, Label, SetRetention
 from app.plan.members import STRANGER_SECONDS
 from app.plan.observed import ServiceFacts
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
@@ -263,3 +263,17 @@ def test_the_service_for_clients_is_renamed_without_a_gap() -> None:
     assert first.status.service_name == "door"
     second = decide(replace(seen, services=frozenset({"c", "door"})), spec)
     assert actions(second) == [DeleteService("c-client", "s", "4")]
+
+
+def test_the_retention_of_claims_that_exist_follows_the_spec() -> None:
+    retained = PERSISTENT.model_copy(update={"data_retention": "Retain"})
+    seen = look(SERVED, pods=MEMBERS, volumes=MEMBERS, answering=MEMBERS)
+
+    assert actions(decide(seen, retained)) == [
+        SetRetention(name, f"pvc-{name}", "3", retain=True) for name in MEMBERS
+    ]
+    kept = replace(seen, volumes={name: volume(name, SERVED, retained=True) for name in MEMBERS})
+    assert actions(decide(kept, retained)) == []
+    assert actions(decide(kept, PERSISTENT)) == [
+        SetRetention(name, f"pvc-{name}", "3", retain=False) for name in MEMBERS
+    ]
