@@ -42,11 +42,18 @@ class Installation:
         return [event for event in asked if event.request_received_timestamp >= self.since]
 
     def refused(self) -> set[tuple[str, str]]:
-        """The verbs and paths of requests that it had no right to."""
+        """The verbs and paths of requests that it had no right to.
+
+        Kubernetes also answers 403 to whoever creates something in a namespace that has just begun to go.
+        """
         return {
             (event.verb, event.request_uri.partition("?")[0])
             for event in self.requests()
-            if event.forbidden or event.code == HTTPStatus.FORBIDDEN
+            if event.forbidden
+            or (
+                event.code == HTTPStatus.FORBIDDEN
+                and "is being terminated" not in event.response_status.message
+            )
         }
 
     def kubectl(self, *arguments: str, timeout: float = 120) -> str:
