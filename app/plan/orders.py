@@ -62,7 +62,10 @@ def fenced(observed: Observed, journal: Journal) -> frozenset[str]:
 
 
 def candidates(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[str, ...]:
-    """The members whose data the cluster could go on with: on the claim that they served from."""
+    """The members whose data the cluster could go on with: on the claim that they served from.
+
+    Not a learner: forced to be alone it does not come up (tried with etcd 3.4 to 3.7).
+    """
     latch = journal.latch
     known = latch.members if latch else {}
     have = [
@@ -71,6 +74,7 @@ def candidates(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
         if name in known
         and name in observed.volumes
         and not observed.volumes[name].terminating
+        and not (name in observed.answers and observed.answers[name].learner)
         and not lost(observed, spec, journal, name)
     ]
     away = observed.order.fenced

@@ -196,6 +196,11 @@ def test_a_member_that_may_run_elsewhere_has_to_be_named_by_the_user() -> None:
     assert (recovery.step, recovery.fenced, recovery.candidates) == ("Fencing", (B,), (C,))
 
 
+def test_a_learner_is_no_survivor() -> None:
+    learner = {C: answer(C, leader="", learner=True)}
+    assert step(decide(outage(lost_journal(), order=Order("t-1"), answers=learner), PERSISTENT)) == ""
+
+
 def test_fencing_stops_every_member_and_waits_for_proof() -> None:
     journal = lost_journal(step="Fencing", candidates=(C,))
 
