@@ -6,6 +6,7 @@ import pytest
 
 from app.kube.transport import Stage
 from tests.integration.operator.running import CrashAt, config, operator
+from tests.integration.operator.test_scaling import settled
 from tests.integration.operator.world import World
 
 pytestmark = pytest.mark.integration
@@ -40,10 +41,10 @@ async def _killed_at(here: World, stage: Stage, number: int) -> bool:
     assert first.exception() is not None
     await here.expire_lease()
     async with operator(settings, here.dialer):
-        status = await here.available(name)
+        # A founder that had not started when the others served is replaced, which takes a while.
+        status = await here.until(name, settled(3))
     pods, services = await here.children(name)
-    assert status.journal.bootstrap is not None
-    assert {pod.metadata.name for pod in pods} == set(status.journal.bootstrap.members)
+    assert {pod.metadata.name for pod in pods} == set(status.members.ready)
     assert {service.metadata.name for service in services} == {name, f"{name}-client"}
     assert all(pod.metadata.owner_references[0].uid == made.metadata.uid for pod in pods)
     assert {here.model.processes[pod.metadata.name].held.cluster_id for pod in pods} == {
