@@ -12,7 +12,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.etcd_client import EtcdClient, etcd_client
-from tests.e2e.installation import MANIFESTS, Installation, delete_crds, installed, kustomized
+from tests.e2e.installation import MANIFESTS, Installation, Plan, delete_crds, installed, kustomized
 from tests.e2e.kube import create_namespace
 from tests.e2e.subject import VERSION, Subject
 
@@ -67,7 +67,7 @@ def client(cluster: Cluster, fresh_namespace: Callable[[], str]) -> Iterator[Etc
 @pytest.fixture(scope="session")
 def operator(cluster: Cluster, operator_reference: str) -> Iterator[Installation]:
     """The operator of `manifests/default`."""
-    with installed(cluster, kustomized(MANIFESTS / "default"), "etcd-operator-system") as found:
+    with installed(cluster, Plan(kustomized(MANIFESTS / "default"), "etcd-operator-system")) as (found,):
         yield found
     delete_crds(cluster)
 

@@ -120,22 +120,37 @@ def overlay_for(overlay: str, namespace: str, folder: Path) -> Path:
     return copy / overlay
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What an operator is to be made of, and where."""
+
+    objects: list[Object]
+    namespace: str
+    account: str = NAME
+
+    @property
+    def text(self) -> str:
+        return yaml.safe_dump_all(self.objects)
+
+
 @contextmanager
-def installed(
-    cluster: Cluster, objects: list[Object], namespace: str, *, account: str = NAME
-) -> Iterator[Installation]:
-    """An operator made of these objects, rolled out; all of them are gone afterwards."""
-    text = yaml.safe_dump_all(objects)
-    options = ("--server-side", "--warnings-as-errors", "-f-")
+def installed(cluster: Cluster, *plans: Plan) -> Iterator[tuple[Installation, ...]]:
+    """Operators that are rolled out, installed at the same time; all of their objects are gone afterwards."""
     since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    operator = Installation(cluster, namespace, account, since)
+    operators = tuple(Installation(cluster, plan.namespace, plan.account, since) for plan in plans)
     try:
-        cluster.kubectl("apply", *options, text=text)
-        operator.wait_rolled_out()
-        yield operator
+        for plan in plans:
+            cluster.kubectl("apply", "--server-side", "--warnings-as-errors", "-f-", text=plan.text)
+        for operator in operators:
+            operator.wait_rolled_out()
+        yield operators
     finally:
         # First what uses the rights, then the rights: its last requests are to be none that is refused.
-        operator.kubectl("delete", "deployment", NAME, "--cascade=foreground", "--ignore-not-found")
+        gone = ("delete", "deployment", NAME, "--cascade=foreground", "--ignore-not-found")
+        for wait in ("false", "true"):
+            for operator in operators:
+                operator.kubectl(*gone, f"--wait={wait}")
+        text = "---\n".join(plan.text for plan in plans)
         cluster.kubectl("delete", "--ignore-not-found", "-f-", text=text)
 
 

@@ -1,7 +1,6 @@
 """Operators side by side: of two namespaces, one of them with no right outside, and a cluster-wide one."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -10,6 +9,7 @@ from tests.e2e import kube
 from tests.e2e.installation import (
     MANIFESTS,
     Installation,
+    Plan,
     delete_crds,
     installed,
     kustomized,
@@ -31,18 +31,14 @@ def operators(
 ) -> Iterator[dict[str, Installation]]:
     """The three, by their overlays."""
     delete_crds(cluster)
-    with ExitStack() as stack:
-        # Whoever has no right to create the CRDs needs somebody who has: here the cluster-wide operator.
-        found = {
-            "cluster-wide": stack.enter_context(
-                installed(cluster, kustomized(MANIFESTS / "cluster-wide"), "etcd-operator-system")
-            )
-        }
-        for overlay in ("namespaced", "namespaced-minimal"):
-            namespace = fresh_namespace()
-            folder = overlay_for(overlay, namespace, tmp_path_factory.mktemp(overlay))
-            found[overlay] = stack.enter_context(installed(cluster, kustomized(folder), namespace))
-        yield found
+    # Whoever has no right to create the CRDs needs somebody who has: here the others.
+    plans = {"cluster-wide": Plan(kustomized(MANIFESTS / "cluster-wide"), "etcd-operator-system")}
+    for overlay in ("namespaced", "namespaced-minimal"):
+        namespace = fresh_namespace()
+        folder = overlay_for(overlay, namespace, tmp_path_factory.mktemp(overlay))
+        plans[overlay] = Plan(kustomized(folder), namespace)
+    with installed(cluster, *plans.values()) as found:
+        yield dict(zip(plans, found, strict=True))
     delete_crds(cluster)
 
 
