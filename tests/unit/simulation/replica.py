@@ -112,8 +112,6 @@ class Replica:
     def _look(self) -> None:
         self.cache.wait_for(self._written)
         custom: Custom = self.cache.objects[CLUSTERS][self._server.name]
-        if custom.deleting:
-            return
         observed = self._observe(custom)
         observed = replace(
             observed,

@@ -42,7 +42,6 @@ class Custom:
     status: ClusterStatus
     resource_version: str
     generation: int = 1
-    deleting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +119,6 @@ class Server:
             self.name,
             replace(self.custom, status=ClusterStatus(), resource_version=self.version()),
         )
-
-    def end(self) -> None:
-        """Delete the custom resource, in the foreground: it stays until its children are gone."""
-        self.put(CLUSTERS, self.name, replace(self.custom, deleting=True, resource_version=self.version()))
 
     def change_pod(self, name: str, **changes: Any) -> None:
         """Change a Pod; nothing happens when nothing differs."""
