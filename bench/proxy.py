@@ -1,4 +1,4 @@
-"""A way to an API server that can forget: it ends watches as a server does that no longer has their version.
+"""A way to an API server that can forget: it ends a watch as a server does that no longer has its version.
 
 It speaks plain HTTP on loopback, adds the credentials of a kubeconfig, passes everything on as it comes, and
 keeps who asked for what, and when, so that it shows when an operator acts.
@@ -32,6 +32,15 @@ class Seen:
     whole: bool
 
 
+@dataclass(eq=False, slots=True)
+class _Watch:
+    """A watch that is open."""
+
+    path: str
+    answer: aiohttp.ClientResponse
+    gone: bool = False
+
+
 @dataclass
 class Proxy:
     """See the module."""
@@ -41,27 +50,21 @@ class Proxy:
     kubeconfig: Path = Path()
     """For programs that are to go through it."""
     seen: list[Seen] = field(default_factory=list)
-    _forgotten: dict[str, int] = field(default_factory=dict)
-    _watches: dict[int, web.Request] = field(default_factory=dict)  # by id, as requests have no hash
+    _watches: list["_Watch"] = field(default_factory=list)
 
     def forget(self, plural: str) -> None:
-        """Break the watches of a resource; when they are opened again, their version is gone."""
-        open_now = [one for one in self._watches.values() if one.path.endswith(f"/{plural}")]
-        self._forgotten[plural] = len(open_now)
-        for request in open_now:
-            if request.transport is not None:
-                request.transport.abort()
+        """Tell the watches of a resource that their version is gone (410), so that they list it anew."""
+        for watch in self._watches:
+            if watch.path.endswith(f"/{plural}"):
+                watch.gone = True
+                watch.answer.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Pass one request on."""
         at = time.monotonic()
-        plural = request.path.rpartition("/")[2]
         watches = request.query.get("watch") == "true"
         whole = request.method == "GET" and (not watches or "sendInitialEvents" in request.query)
         self.seen.append(Seen(at, request.method, request.path, whole))
-        if watches and self._forgotten.get(plural, 0) > 0:
-            self._forgotten[plural] -= 1
-            return web.Response(body=_GONE, content_type="application/json")
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_A_HOP}
         body = await request.read() if request.body_exists else None
         async with self.session.request(
@@ -71,14 +74,25 @@ class Proxy:
             response = web.StreamResponse(status=answer.status, headers=kept)
             await response.prepare(request)
             if watches:
-                self._watches[id(request)] = request
-            try:
+                await self._watch(_Watch(request.path, answer), response)
+            else:
                 async for chunk in answer.content.iter_any():
                     await response.write(chunk)
-            finally:
-                self._watches.pop(id(request), None)
             await response.write_eof()
             return response
+
+    async def _watch(self, watch: "_Watch", response: web.StreamResponse) -> None:
+        self._watches.append(watch)
+        try:
+            async for chunk in watch.answer.content.iter_any():
+                await response.write(chunk)
+        except aiohttp.ClientError:
+            if not watch.gone:
+                raise
+        finally:
+            self._watches.remove(watch)
+        if watch.gone:
+            await response.write(_GONE)
 
 
 @asynccontextmanager

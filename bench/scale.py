@@ -42,7 +42,7 @@ _RELISTS = 4
 _EDITS = 50
 _WINDOW_SECONDS = 1.0
 _PROBE_RATE = 100
-_PROBE_SECONDS = 25
+_IDLE_SECONDS = 15
 _LONG = 900.0
 
 
@@ -92,24 +92,22 @@ class _Bench:
         """The MiB that are resident, once they don't change any more."""
         return (await asyncio.to_thread(memory.settled, lambda: memory.of(program.pid))).rss
 
-    async def probe(self, url: str, seconds: int) -> list[tuple[float, float]]:
-        """When requests were sent, and how long they took."""
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "bench.prober",
-            url,
-            self.review,
-            str(seconds),
-            str(_PROBE_RATE),
-        ]
+    @asynccontextmanager
+    async def probing(self, url: str) -> AsyncIterator[list[tuple[float, float]]]:
+        """Ask the webhook again and again; afterwards the list has when, and how long it took."""
+        program = [sys.executable, "-m", "bench.prober", url, str(self.review), str(_PROBE_RATE)]
         process = await asyncio.create_subprocess_exec(
-            *programs.pinned(self.clients, command), stdout=asyncio.subprocess.PIPE, cwd=PROJECT
+            *programs.pinned(self.clients, program), stdout=asyncio.subprocess.PIPE, cwd=PROJECT
         )
-        output, _ = await process.communicate()
+        found: list[tuple[float, float]] = []
+        try:
+            yield found
+        finally:
+            process.terminate()
+            output, _ = await process.communicate()
         if process.returncode != 0:
             raise RuntimeError(f"The prober ended with {process.returncode}")
-        return [(sent, took) for sent, took in json.loads(output)]
+        found += [(sent, took) for sent, took in json.loads(output)]
 
     async def relist(self) -> float:
         """Make the operator list the Pods again; returns when it began to, of the monotonic clock."""
@@ -199,7 +197,9 @@ async def _round(bench: _Bench, name: str, recipe: Recipe, found: Found, toggle:
             await bench.answers(program, recipe)
             found.full = await bench.settled(program)
             say(f"  {name}: {found.empty:.1f} MiB with no cluster, {found.full:.1f} with {CLUSTERS}")
-            found.idle = [took for _, took in await bench.probe(recipe.url, _PROBE_SECONDS)]
+            async with bench.probing(recipe.url) as probes:
+                await asyncio.sleep(_IDLE_SECONDS)
+            found.idle = [took for _, took in probes]
             await _while_listing(bench, recipe, found, toggle)
             for what in ("idle", "busy", "edits"):
                 values = getattr(found, what)
@@ -208,24 +208,22 @@ async def _round(bench: _Bench, name: str, recipe: Recipe, found: Found, toggle:
 
 
 async def _while_listing(bench: _Bench, recipe: Recipe, found: Found, toggle: _Toggle) -> None:
-    probing = asyncio.create_task(bench.probe(recipe.url, _PROBE_SECONDS))
     paused = toggle.next()
     names = sorted(one.metadata.name for one in bench.fleet.clusters.store.values())
     mark = len(bench.proxy.seen)
     edits: list[tuple[str, float]] = []
     windows: list[float] = []
-    for turn in range(_RELISTS):
-        windows.append(await bench.relist())
-        edits += await bench.edit(names[turn * _EDITS : (turn + 1) * _EDITS], paused=paused)
-    await bench.fleet.reconciled(seconds=_LONG)
+    async with bench.probing(recipe.url) as probes:
+        for turn in range(_RELISTS):
+            windows.append(await bench.relist())
+            edits += await bench.edit(names[turn * _EDITS : (turn + 1) * _EDITS], paused=paused)
+        await bench.fleet.reconciled(seconds=_LONG)
     for name in names[_RELISTS * _EDITS :]:  # so that the next round finds all alike
         await bench.fleet.edit(name, paused=paused)
     acts = first_acts(bench.proxy.seen[mark:])
     found.edits = [max(0.0, acts[name] - accepted) for name, accepted in edits]
     found.busy = [
-        took
-        for sent, took in await probing
-        if any(begun <= sent <= begun + _WINDOW_SECONDS for begun in windows)
+        took for sent, took in probes if any(begun <= sent <= begun + _WINDOW_SECONDS for begun in windows)
     ]
 
 
