@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster import audit, binaries
+from tests.cluster import audit, binaries, faults
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import HarnessError
 from tests.e2e import kube
@@ -93,6 +93,16 @@ class Installation:
             return leader if leader != other_than else ""
 
         return eventually(led, what="a leader", timeout=timeout)
+
+
+def kill_leader(operator: Installation) -> None:
+    """SIGKILL the process of the Pod that holds the Lease; wait for it if it is just being started again."""
+
+    def killed() -> bool:
+        faults.kill_container(operator.cluster, operator.namespace, operator.wait_leader())
+        return True
+
+    eventually(killed, what="a leader to kill")
 
 
 def kustomized(folder: Path) -> list[Object]:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from app.config import load
-from tests.cluster import faults
 from tests.cluster.cluster import Cluster
 from tests.e2e.etcd_client import EtcdClient
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, kill_leader
 from tests.e2e.kube import eventually
 from tests.e2e.subject import Subject
 
@@ -69,9 +68,10 @@ def names(operator: Installation) -> set[str]:
 
 
 def test_metrics_and_probes_answer_in_every_replica(operator: Installation, running: Subject) -> None:
+    operator.wait_rolled_out()
     replicas = names(operator)
     assert len(replicas) == 2
-    leader = operator.leader()
+    leader = operator.wait_leader()
     for pod in replicas:
         assert ask(operator, pod, "/healthz") == "ok\n"
         assert "[+]webhook ok" in ask(operator, pod, "/readyz")
@@ -107,7 +107,7 @@ def test_I4_told_to_stop_it_hands_over_at_once(operator: Installation, running: 
 def test_I5_a_leader_that_is_killed_is_replaced(operator: Installation, running: Subject, place: str) -> None:
     before = state(running)
     was = operator.lease()["holderIdentity"]
-    faults.kill_container(operator.cluster, operator.namespace, operator.leader())
+    kill_leader(operator)
     new = Subject(operator.cluster, place)
     eventually(lambda: new.apply(size=1), what="a webhook to answer")
     new.wait("Available")

@@ -5,11 +5,10 @@ from functools import partial
 
 import pytest
 
-from tests.cluster import faults
 from tests.cluster.cluster import Cluster
 from tests.e2e import kube
 from tests.e2e.etcd_client import EtcdClient
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, kill_leader
 from tests.e2e.kube import Object, eventually
 from tests.e2e.subject import CLAIM, Subject
 
@@ -128,7 +127,7 @@ def test_A13_I1_a_recovery_survives_the_death_of_the_operator_at_each_step(
     for step in STEPS[:5]:
         eventually(partial(reached, subject, step), what=f"the step {step}", timeout=120)
         survivors |= {journal(subject).get("survivor")}
-        faults.kill_container(cluster, operator.namespace, operator.wait_leader())
+        kill_leader(operator)
     eventually(lambda: journal(subject).get("step") == "Done", what="the recovery", timeout=180)
     subject.wait_ready(timeout=60)
 
