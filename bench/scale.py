@@ -113,7 +113,7 @@ class _Bench:
         """Make the operator list the Pods again; returns when it began to, of the monotonic clock."""
         mark = len(self.proxy.seen)
         self.proxy.forget("pods")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(_LONG):
             while True:
                 for seen in self.proxy.seen[mark:]:
                     if seen.path.endswith("/pods") and seen.whole:
