@@ -20,6 +20,9 @@ from tests.cluster.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
+_INTERRUPTIBLE = ("env", "--default-signal=INT")
+"""Who runs in the background of a shell, as tests may, ignores the interrupt, and so would the child."""
+
 _CONTROL_PLANE_TESTS = str(Path(__file__).parents[1] / "integration" / "test_harness_control_plane.py")
 
 
@@ -59,7 +62,7 @@ class Traces:
 
 def _command(*arguments: str) -> subprocess.Popen[str]:
     """The command line in a process group of its own, as a terminal would have it."""
-    command = [sys.executable, "-m", "tests.cluster", *arguments]
+    command = [*_INTERRUPTIBLE, sys.executable, "-m", "tests.cluster", *arguments]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0)
 
 
@@ -127,7 +130,16 @@ def test_an_impatient_second_interrupt_changes_nothing() -> None:
 
 
 def test_an_interrupted_test_session_leaves_nothing() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", _CONTROL_PLANE_TESTS]
+    command = [
+        *_INTERRUPTIBLE,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        _CONTROL_PLANE_TESTS,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as session:
         cluster = Cluster(f"pytest-{session.pid}-api")
         wait_until(lambda: cluster.kubectl("get", "namespace", "default"), timeout=60, what="the cluster")
