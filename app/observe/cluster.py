@@ -96,7 +96,8 @@ class Observer:
         record = status.journal.bootstrap
         members = frozenset(roster(status.journal))
         missing = members - pods.keys()
-        bereft = (missing | {name for name, pod in pods.items() if pod.terminal}) - volumes.keys()
+        # One that waits for a claim that is gone looks like any other that has not started yet.
+        bereft = (missing | {name for name, pod in pods.items() if not pod.running}) - volumes.keys()
         # Before the latch nothing depends on it: there is no data that could be taken for lost.
         latched = status.journal.latch is not None
         stray_pods, absent = await self._look(PODS, cluster, missing if latched else ())

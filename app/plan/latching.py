@@ -63,7 +63,7 @@ def note(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
 def _highest(observed: Observed, before: Latch, answers: Mapping[str, Answer]) -> dict[str, int]:
     """The highest numbers that were seen, which must never go back; they follow as gauges do."""
     said = answers.values()
-    due = observed.gauges_due
+    due = observed.gauges_due or not before.members
     return {
         "revision": gauge(before.revision, max([before.revision, *(one.revision for one in said)]), due=due),
         "raft_index": gauge(

@@ -89,6 +89,12 @@ def _obstacle(observed: Observed, spec: ClusterSpec, journal: Journal, member: s
     """What keeps the Pod of a member from being made now."""
     if lost(observed, spec, journal, member):
         return Trouble("MemberDataLost", f"{member} lost its data; it is to be replaced by a new member")
+    volume = observed.volumes.get(member)
+    if volume is not None and volume.terminating:
+        # A Pod on it would never start, and would be in the way of its successor.
+        return Trouble(
+            "MemberUnknown", f"the claim {member} is being deleted; its Pod is not made anew on it"
+        )
     if observed.waits.get(member, 0.0) > 0:
         return Trouble("MemberFailing", f"{member} keeps ending; its Pod is made anew after a while")
     return unknown(observed, spec, journal, member)

@@ -99,10 +99,12 @@ def test_one_member_that_serves_is_no_quorum() -> None:
 
 
 def test_the_latch_falls_with_a_quorum_and_clients_come_after_the_flip() -> None:
-    decision = decide(look(FOUNDED, pods=MEMBERS, answering=[A, B], services=frozenset({"c"})))
+    seen = look(FOUNDED, pods=MEMBERS, answering=[A, B], services=frozenset({"c"}), gauges_due=False)
+    decision = decide(seen)
 
     latch = decision.status.journal.latch
     assert latch is not None
+    assert (latch.revision, latch.raft_index, latch.raft_term) == (5, 20, 2)
     assert set(latch.members) == {A, B}
     flips, clients = decision.groups
     assert {action.name for action in flips if isinstance(action, Annotate)} == {A, B}

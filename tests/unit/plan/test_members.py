@@ -107,6 +107,17 @@ def test_what_is_not_known_to_be_absent_is_not_taken_for_lost() -> None:
     assert condition(decision, "Degraded") == ("True", "MemberUnknown")
 
 
+def test_no_pod_is_made_on_a_claim_that_is_being_deleted() -> None:
+    """It would never start, and stay in the way of the member that is to replace this one."""
+    seen = look(SERVED, pods=[A, B], volumes=[A, B], answering=[A, B], absent=frozenset({C}))
+    going = {**seen.volumes, C: volume(C, SERVED, terminating=True)}
+
+    decision = decide(replace(seen, volumes=going), PERSISTENT)
+
+    assert [action for action in actions(decision) if isinstance(action, CreatePod)] == []
+    assert condition(decision, "Degraded") == ("True", "MemberUnknown")
+
+
 @pytest.mark.parametrize("other", [None, "another-uid"])
 def test_a_claim_that_is_gone_or_another_is_lost_data(other: str | None) -> None:
     volumes = {A: volume(A, SERVED), B: volume(B, SERVED)}

@@ -225,6 +225,21 @@ def test_A10_X30_a_member_whose_data_is_unreadable_is_replaced_at_once(
     assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == removed
 
 
+def test_a_member_whose_pod_waits_for_a_claim_that_is_gone_is_replaced() -> None:
+    """Somebody deleted both, and the Pod was made anew before the claim was gone."""
+    seen = seated(latched(persistent=True), absent_volumes=frozenset({C}))
+    journal = seen.status.journal
+    words = ("MemberUnschedulable", "persistentvolumeclaim not found")
+    seen = replace(
+        seen,
+        volumes={name: volume(name, journal) for name in (A, B)},
+        pods={**seen.pods, C: pod(C, journal, running=False, ready=False, phase="Pending", trouble=words)},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == [C]
+
+
 @pytest.mark.parametrize("reason", ["MemberUnschedulable", "ImagePullFailed"])
 def test_a_member_whose_successor_would_fare_no_better_is_not_replaced(reason: str) -> None:
     seen = seated(latched(), ages={unhealthy(C): 9999.0})
