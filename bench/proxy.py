@@ -4,6 +4,7 @@ It speaks plain HTTP on loopback, adds the credentials of a kubeconfig, passes e
 keeps who asked for what, and when, so that it shows when an operator acts.
 """
 
+import asyncio
 import base64
 import ssl
 import tempfile
@@ -50,14 +51,20 @@ class Proxy:
     kubeconfig: Path = Path()
     """For programs that are to go through it."""
     seen: list[Seen] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a request comes by, and when a watch is open."""
     _watches: list["_Watch"] = field(default_factory=list)
 
-    def forget(self, plural: str) -> None:
-        """Tell the watches of a resource that their version is gone (410), so that they list it anew."""
-        for watch in self._watches:
-            if watch.path.endswith(f"/{plural}"):
-                watch.gone = True
-                watch.answer.close()
+    def forget(self, plural: str) -> int:
+        """Tell the watches of a resource that their version is gone (410), so that they list it anew.
+
+        Returns how many there are.
+        """
+        watches = [one for one in self._watches if one.path.endswith(f"/{plural}") and not one.gone]
+        for watch in watches:
+            watch.gone = True
+            watch.answer.close()
+        return len(watches)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Pass one request on."""
@@ -65,6 +72,7 @@ class Proxy:
         watches = request.query.get("watch") == "true"
         whole = request.method == "GET" and (not watches or "sendInitialEvents" in request.query)
         self.seen.append(Seen(at, request.method, request.path, whole))
+        self.changed.set()
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_A_HOP}
         body = await request.read() if request.body_exists else None
         async with self.session.request(
@@ -83,6 +91,7 @@ class Proxy:
 
     async def _watch(self, watch: "_Watch", response: web.StreamResponse) -> None:
         self._watches.append(watch)
+        self.changed.set()
         try:
             async for chunk in watch.answer.content.iter_any():
                 await response.write(chunk)
