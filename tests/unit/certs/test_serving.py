@@ -20,7 +20,7 @@ def leaf() -> Leaf:
     return issue_leaf(CA, names=("hook.ns.svc",), now=NOW, lifetime=timedelta(days=7))
 
 
-def test_new_certificate_is_served_from_the_next_handshake_on() -> None:
+def test_P13_new_certificate_is_served_from_the_next_handshake_on() -> None:
     live, first, second = LiveContext(), leaf(), leaf()
     live.load(first.pem, first.key_pem)
     open_connection = shake(live.ssl_context, client(CA.pem), "hook.ns.svc")

@@ -184,3 +184,18 @@ def test_samples_are_valid(path: Path) -> None:
 def test_the_example_is_where_the_walk_through_looks_for_it() -> None:
     name = "example-etcd-cluster.yaml"
     assert (MANIFESTS / name).read_text() == (MANIFESTS / "samples" / name).read_text()
+
+
+def test_P20_nobody_execs_into_pods() -> None:
+    """Exec streams hang and drop; etcd is asked over its own API."""
+    for file in ROLES:
+        for rule in [rule for one in objects(file) for rule in one.get("rules", [])]:
+            assert not {"pods/exec", "pods/attach", "pods/portforward"} & set(rule["resources"])
+
+
+def test_W27_the_webhooks_port_is_a_setting_and_let_in() -> None:
+    assert load(["--webhook-port=10250"], ENVIRONMENT).webhook.port == 10250
+    (policy,) = [one for one in objects("network-policy/operator.yaml") if one["kind"] == "NetworkPolicy"]
+    ports = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    assert ports & {9443, "webhook"}
+    assert "10250" in (MANIFESTS.parent / "docs" / "webhooks.md").read_text(encoding="utf-8")
