@@ -22,12 +22,15 @@ $(VENV)/.installed: requirements-dev.lock
 venv: $(VENV)/.installed ## Install the locked Python packages
 
 .PHONY: lock
-lock: venv ## Resolve the dependencies anew into the two lock files
+lock: venv ## Resolve the dependencies anew into the lock files
 	$(BIN)/python -m venv build/uv && build/uv/bin/pip install --quiet uv==0.13.9
 	unset PIP_FIND_LINKS; for e in "requirements.lock" "--extra dev -o requirements-dev.lock"; do \
 	  set -- $$e; [ $$# -gt 1 ] || set -- -o $$1; \
 	  build/uv/bin/uv pip compile --quiet --generate-hashes --python-version 3.11 --no-emit-index-url \
 	    --custom-compile-command "make lock" "$$@" pyproject.toml; done
+	unset PIP_FIND_LINKS; cd bench/kopf_peer && ../../build/uv/bin/uv pip compile --quiet --generate-hashes \
+	  --python-version 3.11 --no-emit-index-url --custom-compile-command "make lock" \
+	  -o requirements.lock requirements.in
 
 .PHONY: lint
 lint: venv ## Formatting, lint, types, layers
