@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -39,14 +40,19 @@ def program(version: str) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        found = []
-        for _ in range(count):
-            holder = stack.enter_context(socket.socket())
-            holder.bind((LOOPBACK, 0))
-            found.append(int(holder.getsockname()[1]))
-        return found
+    """Ports of 127.0.0.1 that nobody listens on.
+
+    They are below those that the kernel gives to outgoing connections, one of which could have taken a port
+    before its etcd listens.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as holder, contextlib.suppress(OSError):
+            holder.bind((LOOPBACK, port))
+            if port not in found:
+                found.append(port)
+    return found
 
 
 @dataclass(kw_only=True)
