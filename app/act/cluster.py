@@ -141,7 +141,7 @@ class Actor:
             log.info("Found an object that was to be created", kind=resource.kind, name=name)
             return
         log.info("Created an object", kind=resource.kind, name=name)
-        self._barrier.wrote(_key(cluster), cache, made)
+        self._barrier.wrote(cluster.key, cache, made)
 
     async def _ensure(self, cluster: ClusterRef, cache: Informer[Any], body: JsonObject) -> None:
         resource: Resource[Any] = cache.resource
@@ -157,7 +157,7 @@ class Actor:
             return
         if made is not None:
             log.info("Wrote an object", kind=resource.kind, name=name)
-            self._barrier.wrote(_key(cluster), cache, made)
+            self._barrier.wrote(cluster.key, cache, made)
 
     async def _find(self, resource: Resource[T], namespace: str, name: str) -> T | None:
         try:
@@ -179,7 +179,7 @@ class Actor:
         except (NotFound, Conflict):
             log.info("Found another object than the one to mark", kind=action.kind, name=action.name)
             return
-        self._barrier.wrote(_key(cluster), cache, changed)
+        self._barrier.wrote(cluster.key, cache, changed)
 
     def _cache_of(self, action: Deletion) -> Informer[Any]:
         match action:
@@ -209,7 +209,7 @@ class Actor:
             return
         log.info("Deleted an object", kind=resource.kind, name=action.name)
         if known is not None:
-            self._barrier.deleted(_key(cluster), cache, known)
+            self._barrier.deleted(cluster.key, cache, known)
 
 
 def _marks(cluster: ClusterRef, action: Mark) -> JsonObject:
@@ -223,10 +223,6 @@ def _marks(cluster: ClusterRef, action: Mark) -> JsonObject:
         case SetRetention():
             version = {"resourceVersion": action.resource_version}
             return {**version, **retention(cluster, retain=action.retain)}
-
-
-def _key(cluster: ClusterRef) -> str:
-    return f"{cluster.namespace}/{cluster.name}"
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 
+def quorum(voters: int) -> int:
+    """How many of so many voters have to agree: more than half (raft)."""
+    return voters // 2 + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """Who answered, and where it stood.
@@ -63,11 +68,7 @@ class MemberList:
     @property
     def quorum(self) -> int:
         """How many voters have to agree."""
-        return len(self.voters) // 2 + 1
-
-    def by_id(self, member_id: int) -> Member | None:
-        """Return the member of this id, if it is listed."""
-        return next((member for member in self.members if member.id == member_id), None)
+        return quorum(len(self.voters))
 
     def by_peer_url(self, url: str) -> Member | None:
         """Return the member that has this peer URL, if there is one; a peer URL is never in two members."""

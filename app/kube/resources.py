@@ -69,8 +69,6 @@ EVENTS = Resource("events.k8s.io", "v1", "events", "Event", Object)
 POD_DISRUPTION_BUDGETS = Resource(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", PodDisruptionBudget
 )
-ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", Object)
-STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", Object, namespaced=False)
 CRDS = Resource(
     "apiextensions.k8s.io",
     "v1",

@@ -5,7 +5,7 @@ because a member does not answer.
 """
 
 import asyncio
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from app.etcd.errors import AuthRequired, EtcdError
 from app.etcd.model import Status
 from app.kube.api import Api
 from app.kube.errors import NotFound
-from app.kube.objects import CustomObject, Object, PodDisruptionBudget
+from app.kube.objects import CustomObject, Object, Pod, PodDisruptionBudget
 from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
 from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
 from app.observe.facts import budget_facts, helper_of, pod_facts, service_is, volume_facts
@@ -80,17 +80,16 @@ class Observer:
         self, cluster: ClusterRef, spec: ClusterSpec, status: ClusterStatus, waits: Mapping[str, float]
     ) -> Observed:
         """Look at a cluster. Raises `KubeError` where a live read that a decision needs fails."""
-        key = f"{cluster.namespace}/{cluster.name}"
         ours = [
             (pod, helper_of(pod))
-            for pod in self._caches.pods.store.by_index(BY_CLUSTER, key)
+            for pod in self._caches.pods.store.by_index(BY_CLUSTER, cluster.key)
             if _is_ours(pod, cluster)
         ]
         pods = {pod.metadata.name: pod_facts(pod) for pod, helper in ours if helper is None}
         helpers = {helper.pod.name: helper for _, helper in ours if helper is not None}
         volumes = {
             claim.metadata.name: volume_facts(claim)
-            for claim in self._caches.volumes.store.by_index(BY_CLUSTER, key)
+            for claim in self._caches.volumes.store.by_index(BY_CLUSTER, cluster.key)
             if _is_ours(claim, cluster)
         }
         record = status.journal.bootstrap
@@ -117,7 +116,7 @@ class Observer:
             services=frozenset(services),
             drifted=frozenset(name for name, settled in services.items() if not settled),
             former_services=self._former_services(cluster, spec),
-            budgets=self._budgets(cluster),
+            budgets=self._budgets(cluster, [pod for pod, _ in ours]),
             answers=answers,
             members=listed,
             locked=locked,
@@ -152,18 +151,15 @@ class Observer:
         wanted = {names.peer_service(cluster.name), spec.client_service(cluster.name)}
         return tuple(
             ServiceFacts(live.metadata.name, live.metadata.uid, live.metadata.resource_version)
-            for live in self._caches.services.store.by_index(
-                BY_CLUSTER, f"{cluster.namespace}/{cluster.name}"
-            )
+            for live in self._caches.services.store.by_index(BY_CLUSTER, cluster.key)
             if _is_ours(live, cluster)
             and live.metadata.deletion_timestamp is None
             and live.metadata.name not in wanted
         )
 
-    def _budgets(self, cluster: ClusterRef) -> tuple[BudgetFacts, ...]:
+    def _budgets(self, cluster: ClusterRef, pods: Sequence[Pod]) -> tuple[BudgetFacts, ...]:
+        """What there is of PodDisruptionBudgets that may be about these Pods of the cluster."""
         found = self._budgets_of(cluster.namespace, cluster.name)
-        key = f"{cluster.namespace}/{cluster.name}"
-        pods = [pod for pod in self._caches.pods.store.by_index(BY_CLUSTER, key) if _is_ours(pod, cluster)]
         return tuple(budget_facts(budget, cluster, pods) for budget in found)
 
     def _budgets_of(self, namespace: str, name: str) -> list[PodDisruptionBudget]:

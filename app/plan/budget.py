@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
+from app.etcd.model import quorum
 from app.plan.actions import Action, DeleteBudget, EnsureBudget
 from app.plan.losses import persistent
 from app.plan.observed import BudgetFacts, Observed
@@ -53,7 +54,7 @@ def least_available(spec: ClusterSpec, journal: Journal) -> int:
     members = max(len(roster(journal)), spec.size or 0)
     if members <= FEW:
         return 0 if persistent(spec) else members
-    return members // 2 + 1
+    return quorum(members)
 
 
 def _without(own: BudgetFacts | None) -> tuple[Action, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.api.status import Journal
+from app.etcd.model import quorum
 from app.plan.latching import serving
 from app.plan.observed import Answer, Observed
 from app.plan.roster import listed, roster
@@ -29,7 +30,7 @@ class Health:
     @property
     def quorum(self) -> int:
         """How many voters have to serve."""
-        return len(self.voters) // 2 + 1
+        return quorum(len(self.voters))
 
     def enough(self, names: Iterable[str]) -> bool:
         """Whether there is a quorum of voters among these members."""

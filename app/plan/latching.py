@@ -5,11 +5,12 @@ their Pods are turned to ``existing`` (see `app.plan.starting`), and only after 
 is made: no write is acknowledged before a loss of data can be told from a founding.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
+from app.etcd.model import quorum
 from app.plan.actions import Action, Annotate, EnsureService, Label, SetRetention
 from app.plan.gauges import gauge
 from app.plan.losses import persistent
@@ -43,7 +44,7 @@ def note(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
     }
     before = journal.latch
     if before is None:
-        if sum(name in answers for name in record.members) < len(record.members) // 2 + 1:
+        if sum(name in answers for name in record.members) < quorum(len(record.members)):
             return journal
         before = Latch(cluster_id=record.cluster_id)
     members = updated(observed, journal)
@@ -64,14 +65,15 @@ def _highest(observed: Observed, before: Latch, answers: Mapping[str, Answer]) -
     """The highest numbers that were seen, which must never go back; they follow as gauges do."""
     said = answers.values()
     due = observed.gauges_due or not before.members
+
+    def highest(number: Callable[[Answer | Latch], int]) -> int:
+        known = number(before)
+        return gauge(known, max([known, *map(number, said)]), due=due)
+
     return {
-        "revision": gauge(before.revision, max([before.revision, *(one.revision for one in said)]), due=due),
-        "raft_index": gauge(
-            before.raft_index, max([before.raft_index, *(one.raft_index for one in said)]), due=due
-        ),
-        "raft_term": gauge(
-            before.raft_term, max([before.raft_term, *(one.raft_term for one in said)]), due=due
-        ),
+        "revision": highest(lambda one: one.revision),
+        "raft_index": highest(lambda one: one.raft_index),
+        "raft_term": highest(lambda one: one.raft_term),
     }
 
 

@@ -16,6 +16,7 @@ from app.api import names, versions
 from app.api.cluster import ClusterSpec
 from app.api.status import Intent, Journal
 from app.etcd import identity
+from app.etcd.model import quorum
 from app.etcd.version import parse
 from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
 from app.plan.latching import serving
@@ -58,7 +59,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """The membership with who of it is healthy; the arithmetic of quorums is all here."""
+    """The membership with who of it is healthy, and what it allows to be changed."""
 
     members: tuple[ListedMember, ...]
     healthy: dict[str, Answer]
@@ -92,16 +93,16 @@ class Seats:
 
     def may_remove(self, member: ListedMember) -> bool:
         """Whether removing a member can be committed and leaves a healthy quorum."""
-        if self.healthy_voters() < len(self.voters) // 2 + 1:
+        if self.healthy_voters() < quorum(len(self.voters)):
             return False
         if member.learner:
             return True
         after = len(self.voters) - 1
-        return after > 0 and self.healthy_voters(without=member.name) >= after // 2 + 1
+        return after > 0 and self.healthy_voters(without=member.name) >= quorum(after)
 
     def may_promote(self) -> bool:
         """Whether a learner in sync can be made a voter: with it there must be a healthy quorum."""
-        return self.healthy_voters() + 1 >= (len(self.voters) + 1) // 2 + 1
+        return self.healthy_voters() + 1 >= quorum(len(self.voters) + 1)
 
 
 def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:

@@ -40,6 +40,11 @@ class ClusterRef:
     generation: int
     deleting: bool = False
 
+    @property
+    def key(self) -> str:
+        """``namespace/name``, as caches and queues know the custom resource."""
+        return f"{self.namespace}/{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
