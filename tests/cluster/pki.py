@@ -31,7 +31,7 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("test-cluster")
         self._certificate = (
-            _builder(self._name, self._name, self._key.public_key())
+            unsigned(self._name, self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .sign(self._key, hashes.SHA256())
         )
@@ -52,7 +52,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives = [x509.DNSName(name) for name in (user.replace(":", "-"), *names)]
         certificate = (
-            _builder(_name(user, group), self._name, key.public_key())
+            unsigned(_name(user, group), self._name, key.public_key())
             .add_extension(
                 x509.SubjectAlternativeName([*alternatives, *(x509.IPAddress(a) for a in addresses)]),
                 critical=False,
@@ -98,9 +98,10 @@ def _name(common_name: str, organization: str = "") -> x509.Name:
     return x509.Name(attributes)
 
 
-def _builder(
+def unsigned(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
+    """A certificate that lives as long as a test may need it, before its extensions and its signature."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()

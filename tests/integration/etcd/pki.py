@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import ipaddress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cryptography import x509
@@ -13,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from app.etcd.flags import Certificates
+from tests.cluster.pki import Pair, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,21 +20,13 @@ if TYPE_CHECKING:
 SERVER, CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A certificate and its key, in PEM."""
-
-    certificate: bytes
-    key: bytes
-
-
 class Authority:
     """Signs what it is asked to."""
 
     def __init__(self, name: str) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = _builder(self._name, self._name, self._key.public_key())
+        builder = unsigned(self._name, self._name, self._key.public_key())
         signed = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         self.pem = signed.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
@@ -49,7 +40,7 @@ class Authority:
     ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-        builder = _builder(subject, self._name, key.public_key())
+        builder = unsigned(subject, self._name, key.public_key())
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
         alternatives += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
@@ -71,18 +62,3 @@ class Authority:
         for name, content in contents.items():
             (folder / name).write_bytes(content)
         return Certificates(*(str(folder / name) for name in contents))
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-    )

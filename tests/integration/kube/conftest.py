@@ -1,6 +1,5 @@
 """A real API server, directly and through the fault proxy; a kind of objects of the tests' own."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,39 +9,15 @@ from app.kube.api import Api
 from app.kube.client import connect
 from app.kube.errors import AlreadyExists, NotFound
 from app.kube.objects import CustomObject
-from app.kube.resources import CRDS, NAMESPACES, Resource
+from app.kube.resources import CRDS, Resource
 from app.ops.metrics import Metrics
+from tests.integration.api_server import api, kubeconfig, namespace
 from tests.integration.kube.faultproxy import FaultProxy, fault_proxy, kubeconfig_for
+
+__all__ = ["api", "kubeconfig", "namespace"]
 
 GROUP = "contract.example.com"
 THINGS: Resource[CustomObject] = Resource(GROUP, "v1", "things", "Thing", CustomObject)
-
-EXISTING = "KUBE_CONTRACT_KUBECONFIG"
-"""Names a kubeconfig, while one works on these tests, to save the start of a control plane."""
-
-
-@pytest.fixture(scope="session")
-def kubeconfig(request: pytest.FixtureRequest) -> Path:
-    if path := os.environ.get(EXISTING):
-        return Path(path)
-    found: Path = request.getfixturevalue("control_plane").kubeconfig
-    return found
-
-
-@pytest.fixture
-async def api(kubeconfig: Path) -> AsyncIterator[Api]:
-    """The API server, directly."""
-    transport = await connect(str(kubeconfig), metrics=Metrics())
-    yield Api(transport)
-    await transport.close()
-
-
-@pytest.fixture
-async def namespace(api: Api) -> AsyncIterator[str]:
-    """A namespace of the test's own; nobody waits for the end of its deletion."""
-    name = (await api.create(NAMESPACES, {"metadata": {"generateName": "contract-"}})).metadata.name
-    yield name
-    await api.delete(NAMESPACES, None, name)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A real API server that calls webhooks of ours, which run in the test's own process."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,22 +8,11 @@ import pytest
 import yaml
 
 from app.kube.api import Api
-from app.kube.client import connect
-from app.kube.resources import NAMESPACES
-from app.ops.metrics import Metrics
+from tests.integration.api_server import api, kubeconfig, namespace
 from tests.integration.webhooks.kubectl import Kubectl
 from tests.integration.webhooks.stack import LONG, MANIFESTS, Stack, local_address
 
-EXISTING = "KUBE_CONTRACT_KUBECONFIG"
-"""Names a kubeconfig, while one works on these tests, to save the start of a control plane."""
-
-
-@pytest.fixture(scope="session")
-def kubeconfig(request: pytest.FixtureRequest) -> Path:
-    if path := os.environ.get(EXISTING):
-        return Path(path)
-    found: Path = request.getfixturevalue("control_plane").kubeconfig
-    return found
+__all__ = ["api", "kubeconfig", "namespace"]
 
 
 @pytest.fixture(scope="session")
@@ -46,21 +34,6 @@ def address(kubeconfig: Path) -> str:
     """How the API server can reach this machine."""
     cluster = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
     return local_address(cluster["server"])
-
-
-@pytest.fixture
-async def api(kubeconfig: Path) -> AsyncIterator[Api]:
-    transport = await connect(str(kubeconfig), metrics=Metrics())
-    yield Api(transport)
-    await transport.close()
-
-
-@pytest.fixture
-async def namespace(api: Api) -> AsyncIterator[str]:
-    """A namespace of the test's own; nobody waits for the end of its deletion."""
-    name = (await api.create(NAMESPACES, {"metadata": {"generateName": "webhooks-"}})).metadata.name
-    yield name
-    await api.delete(NAMESPACES, None, name)
 
 
 @pytest.fixture
