@@ -16,7 +16,7 @@ from app.plan.gauges import gauge
 from app.plan.losses import persistent
 from app.plan.observed import Answer, Observed
 from app.plan.roster import roster, updated
-from app.plan.starting import annotations, ids
+from app.plan.starting import annotations, highest, ids
 
 
 def serving(observed: Observed, cluster_id: str) -> Mapping[str, Answer]:
@@ -64,16 +64,17 @@ def note(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
 def _highest(observed: Observed, before: Latch, answers: Mapping[str, Answer]) -> dict[str, int]:
     """The highest numbers that were seen, which must never go back; they follow as gauges do."""
     said = answers.values()
-    due = observed.gauges_due or not before.members
+    # A latch that was read off the children knows no number yet: it would let any regression through.
+    due = observed.gauges_due or not before.members or not before.revision
 
-    def highest(number: Callable[[Answer | Latch], int]) -> int:
+    def most(number: Callable[[Answer | Latch], int]) -> int:
         known = number(before)
         return gauge(known, max([known, *map(number, said)]), due=due)
 
     return {
-        "revision": highest(lambda one: one.revision),
-        "raft_index": highest(lambda one: one.raft_index),
-        "raft_term": highest(lambda one: one.raft_term),
+        "revision": most(lambda one: one.revision),
+        "raft_index": most(lambda one: one.raft_index),
+        "raft_term": most(lambda one: one.raft_term),
     }
 
 
@@ -90,10 +91,12 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
         pod, volume = observed.pods.get(name), observed.volumes.get(name)
         if pod is not None and not pod.terminating:
             wanted = annotations(name, observed.cluster, spec, journal)
+            if not persistent(spec):
+                wanted |= highest(name, journal)
             if not wanted.items() <= pod.annotations.items():
                 marks.append(Annotate("Pod", name, pod.uid, wanted))
         if volume is not None and not volume.terminating:
-            known = ids(name, journal)
+            known = ids(name, journal) | highest(name, journal)
             if not known.items() <= volume.annotations.items():
                 marks.append(Annotate("PersistentVolumeClaim", name, volume.uid, known))
             elif volume.retained is not spec.retains:

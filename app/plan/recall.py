@@ -11,7 +11,7 @@ from app.api.status import Bootstrap, Journal, Latch, LatchedMember
 from app.etcd import identity
 from app.plan.observed import Observed
 from app.plan.roster import updated
-from app.plan.starting import CLUSTER_ID, INITIAL_CLUSTER, INITIAL_STATE, MEMBER_ID, NEW, TOKEN
+from app.plan.starting import CLUSTER_ID, HIGHEST, INITIAL_CLUSTER, INITIAL_STATE, MEMBER_ID, NEW, TOKEN
 from app.plan.step import Event, Step, Trouble
 
 
@@ -90,4 +90,8 @@ def _latch(observed: Observed, said: Mapping[str, Mapping[str, str]], cluster_id
         for name, marks in said.items()
         if marks.get(CLUSTER_ID)
     }
-    return Latch(cluster_id=cluster_id, members=served, roster=tuple(said))
+    marked = [pod.annotations for pod in observed.pods.values()]
+    marked += [observed.volumes[name].annotations for name in said if name in observed.volumes]
+    seen = [marks.get(HIGHEST, "") for marks in marked]
+    revision = max((int(one) for one in seen if one.isascii() and one.isdigit()), default=0)
+    return Latch(cluster_id=cluster_id, members=served, roster=tuple(said), revision=revision)

@@ -20,6 +20,7 @@ INITIAL_CLUSTER = "etcd.database.coreos.com/initial-cluster"
 INITIAL_STATE = "etcd.database.coreos.com/initial-cluster-state"
 CLUSTER_ID = "etcd.database.coreos.com/cluster-id"
 MEMBER_ID = "etcd.database.coreos.com/member-id"
+HIGHEST = "etcd.database.coreos.com/highest-revision"
 TOKEN = "etcd.database.coreos.com/initial-cluster-token"  # noqa: S105 - a name
 
 NEW = "new"
@@ -53,6 +54,13 @@ def ids(member: str, journal: Journal) -> dict[str, str]:
     if journal.latch is None or member not in journal.latch.members:
         return {}
     return {CLUSTER_ID: journal.latch.cluster_id, MEMBER_ID: journal.latch.members[member].id}
+
+
+def highest(member: str, journal: Journal) -> dict[str, str]:
+    """The highest revision that was seen, as a member's claim carries it; without claims, its Pod."""
+    if journal.latch is None or not journal.latch.revision or not served(member, journal):
+        return {}
+    return {HIGHEST: str(journal.latch.revision)}
 
 
 def annotations(member: str, cluster: ClusterRef, spec: ClusterSpec, journal: Journal) -> dict[str, str]:

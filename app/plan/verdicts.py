@@ -59,7 +59,7 @@ def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health
     if fatal is not None:
         return Verdict(kind, False, fatal.reason, fatal.message)
     if step.journal.latch is None:
-        return Verdict(kind, False, *_unfounded(spec, step, count))
+        return Verdict(kind, False, *_unfounded(observed, spec, step, health, count))
     value, reason, message = _serves(observed, spec, health, count, way_out(spec, step.journal))
     return Verdict(kind, value, reason, message)
 
@@ -85,9 +85,14 @@ def _serves(
     return None, "EtcdUnreachable", "the operator can't reach enough members to know"
 
 
-def _unfounded(spec: ClusterSpec, step: Step, count: str) -> tuple[str, str]:
+def _unfounded(
+    observed: Observed, spec: ClusterSpec, step: Step, health: Health, count: str
+) -> tuple[str, str]:
     if step.troubles:
         return step.troubles[0].reason, step.troubles[0].message
+    stuck = _stuck(observed, health)
+    if stuck is not None:
+        return stuck.reason, f"{stuck.message}; {count}"
     if step.journal.bootstrap is not None:
         return "Bootstrapping", f"the members are being started: {count}"
     if spec.paused:
@@ -99,14 +104,22 @@ def _trouble(observed: Observed, step: Step, health: Health) -> Trouble | None:
     """What to tell first: what the plan met, what keeps a Pod from starting, a member that is not ready."""
     if step.troubles:
         return step.troubles[0]
+    stuck = _stuck(observed, health)
+    if stuck is not None:
+        return stuck
+    unready = [name for name in health.members if name not in health.ready]
+    if unready:
+        return Trouble("MembersUnready", f"not ready: {', '.join(unready)}")
+    return None
+
+
+def _stuck(observed: Observed, health: Health) -> Trouble | None:
+    """What keeps a member's Pod from starting, in the words of the scheduler or the kubelet."""
     for name in health.members:
         pod = observed.pods.get(name)
         if pod is not None and pod.trouble is not None and name not in health.ready:
             reason, words = pod.trouble
             return Trouble(reason, f"{name}: {words}")
-    unready = [name for name in health.members if name not in health.ready]
-    if unready:
-        return Trouble("MembersUnready", f"not ready: {', '.join(unready)}")
     return None
 
 

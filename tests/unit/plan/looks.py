@@ -11,7 +11,7 @@ from app.api.status import Bootstrap, ClusterStatus, Journal, Latch, LatchedMemb
 from app.etcd import identity
 from app.plan.cluster import plan
 from app.plan.observed import Answer, ClusterRef, Observed, PodFacts, VolumeFacts
-from app.plan.starting import annotations, ids, peer_urls
+from app.plan.starting import annotations, highest, ids, peer_urls
 from app.plan.step import Plan
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -35,7 +35,7 @@ FOUNDED = Journal(
 SERVICES = frozenset({"c", "c-client"})
 
 
-def latched(*members: str, persistent: bool = False, revision: int = 1) -> Journal:
+def latched(*members: str, persistent: bool = False, revision: int = 5) -> Journal:
     """The journal of a cluster of which these members have served."""
     known = {
         name: LatchedMember(
@@ -68,7 +68,7 @@ def answer(member: str, *, leader: str = A, **changes: Any) -> Answer:
 
 def pod(member: str, journal: Journal, **changes: Any) -> PodFacts:
     """The Pod of a member, running and ready."""
-    marks = annotations(member, CLUSTER, EPHEMERAL, journal)
+    marks = annotations(member, CLUSTER, EPHEMERAL, journal) | highest(member, journal)
     seen = PodFacts(
         name=member,
         uid=f"pod-{member}",
@@ -85,7 +85,10 @@ def pod(member: str, journal: Journal, **changes: Any) -> PodFacts:
 def volume(member: str, journal: Journal, **changes: Any) -> VolumeFacts:
     """The claim of a member."""
     seen = VolumeFacts(
-        name=member, uid=f"pvc-{member}", resource_version="3", annotations=ids(member, journal)
+        name=member,
+        uid=f"pvc-{member}",
+        resource_version="3",
+        annotations=ids(member, journal) | highest(member, journal),
     )
     return replace(seen, **changes)
 

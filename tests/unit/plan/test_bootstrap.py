@@ -197,3 +197,15 @@ def test_a_claim_with_data_that_is_gone_is_not_made_anew() -> None:
     decision = decide(replace(seen, pods={**seen.pods, C: waiting}), PERSISTENT)
 
     assert CreateVolume(C) not in actions(decision)
+
+
+def test_available_says_what_keeps_a_founder_from_starting() -> None:
+    """Whoever waits for the condition Available reads that one first."""
+    stuck = pod(A, FOUNDED, running=False, ready=False, trouble=("ImagePullFailed", "no such image"))
+    seen = replace(look(FOUNDED, pods=MEMBERS), pods={A: stuck})
+
+    decision = decide(seen)
+
+    assert condition(decision, "Available") == ("False", "ImagePullFailed")
+    (message,) = [one.message for one in decision.status.conditions if one.type == "Available"]
+    assert f"{A}: no such image" in message

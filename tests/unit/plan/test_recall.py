@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
+from app.api.cluster import ClusterSpec
 from app.api.status import Journal
-from app.plan.actions import CreatePod
+from app.plan.actions import Annotate, CreatePod
 from app.plan.observed import ListedMember
-from app.plan.starting import CLUSTER_ID, INITIAL_STATE, TOKEN, annotations
+from app.plan.starting import CLUSTER_ID, HIGHEST, INITIAL_STATE, TOKEN, annotations
 from tests.unit.plan.looks import (
     CLUSTER,
     EPHEMERAL,
@@ -17,6 +20,7 @@ from tests.unit.plan.looks import (
     A,
     B,
     actions,
+    answer,
     condition,
     decide,
     latched,
@@ -126,3 +130,47 @@ def test_members_that_left_no_trace_are_taken_from_the_list_when_the_status_was_
     assert decision.status.journal.latch is not None
     assert set(decision.status.journal.latch.roster) == set(MEMBERS)
     assert condition(decision, "Ready")[0] == "False"
+
+
+def test_the_highest_revision_outlives_the_status() -> None:
+    """Without it a cluster that serves less than it did would be Available after the status was lost."""
+    volumes = {name: volume(name, SERVED) for name in MEMBERS}
+    volumes[B] = volume(B, SERVED, annotations={**volumes[B].annotations, HIGHEST: "100"})
+    seen = replace(look(Journal()), pods={name: pod(name, SERVED) for name in MEMBERS}, volumes=volumes)
+    recalled = decide(seen, PERSISTENT).status.journal
+    assert recalled.latch is not None
+    assert recalled.latch.revision == 100
+
+    after = replace(look(recalled, answering=MEMBERS), pods=seen.pods, volumes=volumes)
+
+    assert condition(decide(after, PERSISTENT), "Available") == ("False", "DataLost")
+
+
+@pytest.mark.parametrize("spec", [PERSISTENT, EPHEMERAL], ids=["claims", "Pods"])
+def test_the_highest_revision_is_written_where_the_data_is(spec: ClusterSpec) -> None:
+    persistent = spec is PERSISTENT
+    journal = latched(persistent=persistent, revision=70)
+    seen = look(journal, pods=MEMBERS, volumes=MEMBERS if persistent else (), answering=MEMBERS)
+    older = latched(persistent=persistent, revision=60)
+    seen = replace(
+        seen,
+        answers={name: answer(name, revision=70) for name in MEMBERS},
+        pods={name: pod(name, older) for name in seen.pods},
+        volumes={name: volume(name, older) for name in seen.volumes},
+    )
+
+    marks = [action for action in actions(decide(seen, spec)) if isinstance(action, Annotate)]
+
+    assert {one.kind for one in marks} == {"PersistentVolumeClaim" if persistent else "Pod"}
+    assert {one.annotations[HIGHEST] for one in marks} == {"70"}
+
+
+def test_a_latch_without_a_revision_learns_it_at_the_first_look() -> None:
+    """Not a minute later, with the other gauges: until then any regression would go unnoticed."""
+    seen = look(latched(revision=0), pods=MEMBERS, gauges_due=False)
+    seen = replace(seen, answers={name: answer(name, revision=40) for name in MEMBERS})
+
+    latch = decide(seen).status.journal.latch
+
+    assert latch is not None
+    assert latch.revision == 40
