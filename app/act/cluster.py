@@ -219,7 +219,7 @@ def _marks(cluster: ClusterRef, action: Mark) -> JsonObject:
         case Label():
             return {"labels": {**selector(cluster.name), MEMBER_LABEL: action.name}}
         case Quarantine():
-            return {"labels": {QUARANTINE_LABEL: action.token}}
+            return {"labels": {QUARANTINE_LABEL: action.token or None}}
         case SetRetention():
             version = {"resourceVersion": action.resource_version}
             return {**version, **retention(cluster, retain=action.retain)}

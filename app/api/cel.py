@@ -7,7 +7,7 @@ write of the status validates the whole object.
 
 from app.api import unbuilt
 from app.api.base import JsonObject
-from app.api.rules import size, storage, tls
+from app.api.rules import recovery, size, storage, tls
 
 _OLD_OR = "oldSelf.hasValue() && oldSelf.value() == self"
 
@@ -56,6 +56,18 @@ def _quoted(value: str) -> str:
     return f"'\"' + {value} + '\"'"
 
 
+def _between(least: int, most: int, text: str) -> JsonObject:
+    """A rule for a number; what was stored may stay."""
+    return {
+        "rule": f"(self >= {least} && self <= {most}) || ({_OLD_OR})",
+        "optionalOldSelf": True,
+        "message": text,
+        "messageExpression": f"'{text}; the nearest valid value is ' + "
+        f"(self < {least} ? '{least}' : '{most}')",
+        "reason": "FieldValueInvalid",
+    }
+
+
 CLUSTER_RULES: dict[str, list[JsonObject]] = {
     "spec": [
         {
@@ -88,16 +100,8 @@ CLUSTER_RULES: dict[str, list[JsonObject]] = {
             "reason": "FieldValueForbidden",
         },
     ],
-    "spec.size": [
-        {
-            "rule": f"(self >= {size.LEAST} && self <= {size.MOST}) || ({_OLD_OR})",
-            "optionalOldSelf": True,
-            "message": size.RANGE,
-            "messageExpression": f"'{size.RANGE}; the nearest valid value is ' + "
-            f"(self < {size.LEAST} ? '{size.LEAST}' : '{size.MOST}')",
-            "reason": "FieldValueInvalid",
-        }
-    ],
+    "spec.size": [_between(size.LEAST, size.MOST, size.RANGE)],
+    "spec.recovery.memberReplaceAfterSeconds": [_between(recovery.LEAST, recovery.MOST, recovery.RANGE)],
     "spec.pod.persistentVolumeClaimSpec": [
         {
             "rule": f"!{_storage('oldSelf')} || ({_storage('self')} && "

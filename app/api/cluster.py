@@ -32,6 +32,10 @@ _CORE = "io.k8s.api.core.v1"
 DELETE = "Delete"
 RETAIN = "Retain"
 
+FORCE_NEW_CLUSTER = "ForceNewCluster"
+REPLACE_AFTER_SECONDS = 300
+"""How long a voter may be unhealthy, with its peers healthy, before it is replaced."""
+
 StringMap = Annotated[
     dict[str, str],
     Extra({"additionalProperties": {"type": "string", "maxLength": 262144}, "maxProperties": 256}),
@@ -170,6 +174,20 @@ class ServicePolicy(Model):
     """Labels that members must have, besides the operator's, to be sent clients."""
 
 
+class RecoveryPolicy(Model):
+    """What the operator does by itself about members that do not come back."""
+
+    member_replace_after_seconds: Annotated[int, INT32] | None = None
+    """How long a member may be unhealthy, with its peers healthy, before it is replaced; and how long a
+    quorum has to be lost before quorumLoss acts. Without it 300.
+    """
+    quorum_loss: Annotated[str, at_most(64)] | None = None
+    """What follows when a quorum of members has lost its data for good. Manual: nothing until a person orders
+    it. ForceNewCluster: the cluster goes on with the data of one member, and writes that it lacks are lost;
+    only with proof that no quorum can come back. Without it Manual.
+    """
+
+
 class ClusterSpec(Model):
     """The etcd cluster that the user asks for."""
 
@@ -196,6 +214,9 @@ class ClusterSpec(Model):
     pod_disruption_budget: bool = True
     """Whether the operator keeps a PodDisruptionBudget, so that evictions leave a quorum."""
 
+    recovery: RecoveryPolicy = Field(default_factory=RecoveryPolicy)
+    """What the operator does by itself about members that do not come back."""
+
     def client_service(self, cluster: str) -> str:
         """The name of the Service for clients of a cluster of this name."""
         return self.service.name or names.client_service(cluster)
@@ -204,6 +225,17 @@ class ClusterSpec(Model):
     def retains(self) -> bool:
         """Whether claims outlive the custom resource."""
         return self.data_retention == RETAIN
+
+    @property
+    def replace_after(self) -> float:
+        """How many seconds a member, or a quorum, may be down before that counts as for good."""
+        given = self.recovery.member_replace_after_seconds
+        return float(REPLACE_AFTER_SECONDS if given is None else given)
+
+    @property
+    def recovers_alone(self) -> bool:
+        """Whether a quorum that can't come back is given up without a person's order."""
+        return self.recovery.quorum_loss == FORCE_NEW_CLUSTER
 
     @property
     def client_tls(self) -> bool:

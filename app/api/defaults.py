@@ -13,6 +13,7 @@ none it stays absent: in a running cluster it means what the status says.
 from typing import Any
 
 from app.api.base import JsonObject
+from app.api.cluster import REPLACE_AFTER_SECONDS
 from app.api.versions import DEFAULT as DEFAULT_VERSION
 
 DEFAULT_SIZE = 3
@@ -25,6 +26,7 @@ CREATED: JsonObject = {
     "paused": False,
     "podDisruptionBudget": True,
     "dataRetention": "Delete",
+    "recovery": {"memberReplaceAfterSeconds": REPLACE_AFTER_SECONDS, "quorumLoss": "Manual"},
 }
 """What a new EtcdCluster's spec gets where it says nothing."""
 
@@ -45,8 +47,22 @@ def default(obj: Any, old: Any = None) -> Any:
     elif not isinstance(spec, dict):
         return obj
     wanted = CREATED if old is None else _stored(old)
-    missing = {key: value for key, value in wanted.items() if spec.get(key) is None}
-    return {**obj, "spec": {**spec, **missing}} if missing else obj
+    filled = _filled(spec, wanted)
+    return obj if filled is obj.get("spec") else {**obj, "spec": filled}
+
+
+def _filled(given: JsonObject, wanted: JsonObject) -> JsonObject:
+    """Fill what is absent, in objects within too; the same object comes back when nothing is."""
+    missing: JsonObject = {}
+    for key, value in wanted.items():
+        have = given.get(key)
+        if have is None:
+            missing[key] = value
+        elif have and isinstance(have, dict) and isinstance(value, dict):
+            inner = _filled(have, value)
+            if inner is not have:
+                missing[key] = inner
+    return {**given, **missing} if missing else given
 
 
 def _stored(old: Any) -> JsonObject:

@@ -176,6 +176,12 @@ class Recovery(Remembered):
     """The step that was begun last."""
     survivor: Name = ""
     """The member whose data the cluster goes on with."""
+    abandoned: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()
+    """Members that were the survivor and lost their data before the cluster served."""
+    unreadable: Annotated[tuple[Annotated[str, at_most(128)], ...], atomic_list(at_most=8)] = ()
+    """UIDs of the Pods in which etcd could not read the survivor's data."""
+    former: Latch | None = None
+    """What was known before the survivor forgot the others; kept until the cluster is back at its size."""
     fenced: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()
     """Members of which the user said that they run nowhere and never will again."""
     candidates: Annotated[tuple[Name, ...], atomic_list(at_most=64)] = ()

@@ -44,10 +44,13 @@ FIELDS = (
     UnbuiltField("spec.etcd", _OBJECT),
     UnbuiltField("spec.restartedAt", _STRING),
     UnbuiltField("spec.maintenance", _OBJECT),
-    UnbuiltField("spec.recovery", _OBJECT),
+    UnbuiltField("spec.recovery.backupRef", _OBJECT),
     UnbuiltField("spec.auth", _OBJECT),
 )
 """Fields of an EtcdCluster that are denied wherever they are given."""
+
+VALUES = (("spec.recovery.quorumLoss", "Restore", "Manual"),)
+"""Values of fields that are heard otherwise, each with the nearest one that is."""
 
 _NAMES = {
     parent: frozenset(f.name for f in FIELDS if f.parent == parent)
@@ -77,6 +80,9 @@ def check_fields(new: JsonObject, report: Report) -> None:
         for name in sorted(names & node.keys()):
             if node[name] is not None:
                 report.forbidden(f"{parent}.{name}", node[name], f"{NOT_AVAILABLE}; leave it out")
+    for path, value, nearest in VALUES:
+        if lookup(new, path) == value:
+            report.forbidden(path, value, f"{value} {NOT_AVAILABLE}", nearest=nearest)
 
 
 def check_changes(new: JsonObject, old: JsonObject, defaults: dict[str, Any], report: Report) -> None:

@@ -17,6 +17,7 @@ from app.api.rules.backup import examine_backup, examine_restore
 from app.api.rules.image import check_image, check_repository, check_version, check_version_change
 from app.api.rules.metadata import check_name
 from app.api.rules.pod import check_pod
+from app.api.rules.recovery import check_recovery
 from app.api.rules.service import check_neighbours, check_service, claims_another
 from app.api.rules.size import check_size
 from app.api.rules.storage import check_domain_change, check_storage_change
@@ -107,6 +108,7 @@ def examine(obj: JsonObject) -> Report:
             report.wrong_type(f"spec.{key}", spec[key], "true or false")
     check_pod(obj, spec, report)
     check_service(obj, spec, report)
+    check_recovery(spec, report)
     check_tls(spec, report)
     return report
 

@@ -98,7 +98,7 @@ class Observer:
         # One that waits for a claim that is gone looks like any other that has not started yet.
         bereft = (missing | {name for name, pod in pods.items() if not pod.running}) - volumes.keys()
         # Before the latch nothing depends on it: there is no data that could be taken for lost.
-        latched = status.journal.latch is not None
+        latched = status.journal.latch is not None or exclusive(status.journal)
         stray_pods, absent = await self._look(PODS, cluster, missing if latched else ())
         pods |= {pod.metadata.name: pod_facts(pod) for pod in stray_pods}
         stray_claims, absent_volumes = await self._look(
@@ -116,6 +116,7 @@ class Observer:
             services=frozenset(services),
             drifted=frozenset(name for name, settled in services.items() if not settled),
             former_services=self._former_services(cluster, spec),
+            client_service=self._client_service(cluster, spec),
             budgets=self._budgets(cluster, [pod for pod, _ in ours]),
             answers=answers,
             members=listed,
@@ -156,6 +157,13 @@ class Observer:
             and live.metadata.deletion_timestamp is None
             and live.metadata.name not in wanted
         )
+
+    def _client_service(self, cluster: ClusterRef, spec: ClusterSpec) -> ServiceFacts | None:
+        name = spec.client_service(cluster.name)
+        live = self._caches.services.store.get(f"{cluster.namespace}/{name}")
+        if live is None or not _is_ours(live, cluster):
+            return None
+        return ServiceFacts(name, live.metadata.uid, live.metadata.resource_version)
 
     def _budgets(self, cluster: ClusterRef, pods: Sequence[Pod]) -> tuple[BudgetFacts, ...]:
         """What there is of PodDisruptionBudgets that may be about these Pods of the cluster."""

@@ -95,7 +95,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Label a claim that nobody is to mount until the incident is over, if it still has this uid."""
+    """Label a claim that nobody is to mount until the incident is over, if it still has this uid.
+
+    An empty ``token`` takes the label off.
+    """
 
     kind: ClassVar[str] = "PersistentVolumeClaim"
     name: str

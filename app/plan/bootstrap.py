@@ -5,11 +5,15 @@ written to ``status.journal.bootstrap`` before any object exists, so that a cras
 the same names again. Nothing is founded beside data of an earlier cluster of the same name.
 """
 
+from dataclasses import replace
+
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Bootstrap, Journal
 from app.etcd import identity
+from app.etcd.model import quorum
 from app.plan.latching import note, settle
+from app.plan.losses import unreadable
 from app.plan.members import revive
 from app.plan.observed import Observed
 from app.plan.recall import recall
@@ -23,11 +27,26 @@ def found(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
         return recall(observed, journal) or _record(observed, spec, journal)
     latched = note(observed, spec, journal)
     if latched.latch is None:
-        return revive(observed, spec, journal)
+        step = revive(observed, spec, journal)
+        wiped = _wiped(observed, journal.bootstrap.members)
+        return replace(step, troubles=(wiped, *step.troubles)) if wiped is not None else step
     formed = f"{len(latched.latch.members)} of {len(journal.bootstrap.members)} members serve"
     return Step(
         latched, settle(observed, spec, latched), events=(Event("ClusterFormed", "Bootstrap", formed),)
     )
+
+
+def _wiped(observed: Observed, founders: tuple[str, ...]) -> Trouble | None:
+    """Tell a founding that can't end: too few founders have what they founded the cluster with.
+
+    etcd does not let a founder in again that comes back empty. No client was let in yet; still it is for the
+    user to say that what the others have may go.
+    """
+    empty = [name for name in founders if name in observed.pods and unreadable(observed, observed.pods[name])]
+    if len(founders) - len(empty) >= quorum(len(founders)):
+        return None
+    text = f"{', '.join(empty)} lost what they had founded the cluster with, before it served anybody"
+    return Trouble("DataLost", text, stalled=True)
 
 
 def _record(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:

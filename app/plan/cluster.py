@@ -9,11 +9,11 @@ from datetime import datetime
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
+from app.plan.anew import discard, follow_anew
 from app.plan.bootstrap import found
 from app.plan.incidents import follow
-from app.plan.members import keep
 from app.plan.observed import Observed
-from app.plan.orders import exclusive
+from app.plan.orders import DISCARDING, exclusive
 from app.plan.recovery import follow_order, grow_back, recover, strays
 from app.plan.roster import listed, roster
 from app.plan.status import describe
@@ -58,16 +58,25 @@ def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str =
 
 def _decide(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     """Choose the stage: founding, an ordered recovery, or keeping what is there."""
-    if journal.latch is None:
-        return found(observed, spec, journal)
-    if spec.paused or observed.namespace_ending:
-        return Step(journal) if exclusive(journal) else keep(observed, spec, journal)
-    begun = follow_order(observed, spec, journal)
+    idle = spec.paused or observed.namespace_ending
+    begun = None if idle else follow_anew(observed, spec, journal) or follow_order(observed, spec, journal)
     if begun is not None:
         return begun
-    step = (recover if exclusive(journal) else grow_back)(observed, spec, journal)
+    if idle and exclusive(journal):
+        return Step(journal)
+    step = _stage(observed, spec, journal)
     # What is left of a recovery goes first, and by the step that was written down, not the one decided now.
     return replace(step, groups=(strays(observed, journal), *step.groups))
+
+
+def _stage(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
+    if journal.recovery is not None and journal.recovery.step == DISCARDING:
+        return discard(observed, spec, journal, journal.recovery)
+    if journal.latch is None:
+        return found(observed, spec, journal)
+    if exclusive(journal):
+        return recover(observed, spec, journal)
+    return grow_back(observed, spec, journal)
 
 
 def _pace(observed: Observed, spec: ClusterSpec, step: Step) -> float:

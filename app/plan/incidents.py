@@ -12,6 +12,7 @@ from dataclasses import replace
 from app.api.status import Incident, Journal
 from app.plan.health import health_of, quorum_lost
 from app.plan.observed import Observed
+from app.plan.orders import exclusive
 from app.plan.roster import roster
 from app.plan.step import Event, Step
 
@@ -21,9 +22,9 @@ TOKEN_LENGTH = 10
 def follow(observed: Observed, step: Step) -> Step:
     """Note the beginning of an incident, or its end."""
     journal = step.journal
-    if journal.latch is None:
-        return step
     before = journal.incident or Incident()
+    if journal.latch is None:
+        return _follow_founding(observed, step, before)
     health = health_of(observed, journal)
     if not before.token and quorum_lost(observed, health):
         number = before.number + 1
@@ -34,6 +35,20 @@ def follow(observed: Observed, step: Step) -> Step:
         return _noted(step, incident, Event("QuorumLost", "Observe", text, type="Warning"))
     if before.token and health.enough(health.serving):
         text = f"A quorum serves again; the incident {before.token} is over"
+        return _noted(step, before.model_copy(update={"token": ""}), Event("QuorumRegained", "Observe", text))
+    return step
+
+
+def _follow_founding(observed: Observed, step: Step, before: Incident) -> Step:
+    """A founding that can't end is an incident as well, so that there is a name to order the way out by."""
+    lost = next((one for one in step.troubles if one.reason == "DataLost"), None)
+    if lost is not None and not before.token:
+        number = before.number + 1
+        incident = Incident(token=_token(observed, step.journal, number), number=number)
+        text = f"{lost.message}; the incident is {incident.token}"
+        return _noted(step, incident, Event("DataLost", "Observe", text, type="Warning"))
+    if lost is None and before.token and not exclusive(step.journal):
+        text = f"The founders are well; the incident {before.token} is over"
         return _noted(step, before.model_copy(update={"token": ""}), Event("QuorumRegained", "Observe", text))
     return step
 

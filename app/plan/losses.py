@@ -2,7 +2,9 @@
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
+from app.etcd.model import quorum
 from app.plan.observed import Observed, PodFacts
+from app.plan.roster import roster
 from app.plan.step import Trouble
 
 DATA_FAULTS = (
@@ -39,7 +41,7 @@ def lost(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -
     if not may_have_data(member, journal):
         return False  # it had nothing to lose
     pod = observed.pods.get(member)
-    if pod is not None and _unreadable(observed, pod):
+    if pod is not None and unreadable(observed, pod):
         return True
     if persistent(spec):
         known = journal.latch.members.get(member) if journal.latch else None
@@ -50,11 +52,35 @@ def lost(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -
     return member in observed.absent if pod is None else pod.terminal and not pod.terminating
 
 
-def _unreadable(observed: Observed, pod: PodFacts) -> bool:
+def unreadable(observed: Observed, pod: PodFacts) -> bool:
     """Whether etcd keeps ending with words that name its data as the reason."""
     if pod.running or pod.ready or pod.terminating or pod.name in observed.answers:
         return False
-    return pod.restarts >= REPEATED and any(fault in pod.last_words for fault in DATA_FAULTS)
+    return pod.restarts >= REPEATED and names_data(pod.last_words)
+
+
+def names_data(words: str) -> bool:
+    """Whether the last words of an etcd name its data as the reason of its end."""
+    return any(fault in words for fault in DATA_FAULTS)
+
+
+def keepers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[str, ...]:
+    """The members that may still have data: they have had some, and nothing proves that it is gone."""
+    return tuple(
+        name
+        for name in roster(journal)
+        if may_have_data(name, journal) and not lost(observed, spec, journal, name)
+    )
+
+
+def beyond_return(observed: Observed, spec: ClusterSpec, journal: Journal) -> bool:
+    """Whether no quorum can come back, whatever becomes of the members that may still have data.
+
+    One of the members may be a learner, and without a quorum nobody can tell which. So this asks for what
+    would be a quorum without that one too.
+    """
+    voters = max(1, len(roster(journal)) - 1)
+    return len(keepers(observed, spec, journal)) < quorum(voters)
 
 
 def unknown(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -> Trouble | None:

@@ -6,9 +6,10 @@ from app.api.status import Journal
 from app.plan.actions import Action, CreateVolume, DeletePod, DeleteService, DeleteVolume
 from app.plan.budget import protect
 from app.plan.latching import ensure, note, serving, settle
-from app.plan.losses import lost, may_have_data, persistent, unknown
+from app.plan.losses import keepers, lost, may_have_data, persistent, unknown
 from app.plan.membership import change
 from app.plan.observed import Observed, PodFacts
+from app.plan.orders import basis
 from app.plan.roster import listed, roster, served
 from app.plan.starting import pod
 from app.plan.step import Event, Step, Trouble
@@ -24,6 +25,7 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     if regression is not None:
         return Step(journal, troubles=(regression,))
     decided = change(observed, spec, note(observed, spec, journal))
+    gone = _nothing_left(observed, spec, journal)
     step = revive(observed, spec, decided.journal, leaving=decided.leaving)
     protection = protect(observed, spec, step.journal)
     return Step(
@@ -36,7 +38,7 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
             # The last, so that nothing waits for it.
             (*protection.actions, *_renamed(observed, spec)),
         ),
-        (*((decided.trouble,) if decided.trouble is not None else ()), *step.troubles),
+        (*(one for one in (gone, decided.trouble) if one is not None), *step.troubles),
         (
             *step.events,
             *((decided.event,) if decided.event is not None else ()),
@@ -130,6 +132,13 @@ def _renamed(observed: Observed, spec: ClusterSpec) -> tuple[Action, ...]:
     if spec.client_service(observed.cluster.name) not in observed.services:
         return ()
     return tuple(DeleteService(one.name, one.uid, one.resource_version) for one in observed.former_services)
+
+
+def _nothing_left(observed: Observed, spec: ClusterSpec, journal: Journal) -> Trouble | None:
+    """Tell a cluster of which no member has its data any more: it is not made anew, empty, by itself."""
+    if keepers(observed, spec, basis(observed, spec, journal)):
+        return None
+    return Trouble("DataLost", "no member has its data any more", stalled=True)
 
 
 def _regression(observed: Observed, journal: Journal) -> Trouble | None:

@@ -9,10 +9,10 @@ The gate in front of every change: it must leave as many healthy voters as the q
 it, and as many must be healthy before as it takes to commit it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from app.api import names, versions
+from app.api import versions
 from app.api.cluster import ClusterSpec
 from app.api.status import Intent, Journal
 from app.etcd import identity
@@ -21,6 +21,7 @@ from app.etcd.version import parse
 from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
 from app.plan.latching import serving
 from app.plan.losses import lost
+from app.plan.naming import unused
 from app.plan.observed import Answer, ListedMember, Observed
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
@@ -28,9 +29,6 @@ from app.plan.symptoms import joining, unhealthy
 
 CALL_SECONDS = 5.0
 """The deadline of a call that changes the membership, and how long a new leader waits before its first."""
-
-REPLACE_SECONDS = 300.0
-"""How long a voter may be unhealthy, with its peers healthy, before it is replaced."""
 
 LEARNER_SECONDS = 300.0
 """How long a learner may take to become a voter before it is given up, beyond what its data takes."""
@@ -166,7 +164,7 @@ def _replace(
                     f"{member.name} can't be replaced: too few of the other members are healthy",
                 ),
             )
-        why = "lost its data" if proved else f"was not healthy for {REPLACE_SECONDS:.0f} s"
+        why = "lost its data" if proved else f"was not healthy for {spec.replace_after:.0f} s"
         return _remove(journal, member, via, Event("ReplacingDeadMember", "Replace", f"{member.name} {why}"))
     return None
 
@@ -179,7 +177,7 @@ def _worst_first(
         member
         for member in seats.voters
         if member.name not in seats.healthy
-        and observed.ages.get(unhealthy(member.name), 0.0) >= REPLACE_SECONDS
+        and observed.ages.get(unhealthy(member.name), 0.0) >= spec.replace_after
         and _may_be_replaced(observed, member, seats)
     )
 
@@ -269,16 +267,9 @@ def _next_name(observed: Observed, journal: Journal, seats: Seats) -> tuple[str,
     """The name of an add that may have been sent already, else one that was never used."""
     if journal.intent is not None and journal.intent.action == "Add":
         return journal.intent.member, journal
-    founders = journal.bootstrap.members if journal.bootstrap else ()
-    taken = {*founders, *observed.pods, *observed.volumes, *_names(seats.members)}
-    index = max(journal.next_index, len(founders))
-    while (name := names.member_name(observed.cluster.name, observed.cluster.uid, index)) in taken:
-        index += 1
-    return name, journal.model_copy(update={"next_index": index + 1})
-
-
-def _names(members: Iterable[ListedMember]) -> Iterator[str]:
-    return (member.name for member in members)
+    taken = {*observed.pods, *observed.volumes, *(member.name for member in seats.members)}
+    (name,), journal = unused(observed.cluster, journal, taken, count=1)
+    return name, journal
 
 
 def _remove(journal: Journal, member: ListedMember, via: Via, event: Event) -> Change:

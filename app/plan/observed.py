@@ -168,10 +168,15 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user orders by annotation: to recover from an incident, and which members run nowhere."""
+    """What the user orders by annotation, by the name of an incident.
+
+    ``token``: to go on with one member's data. ``fenced`` are members that run nowhere. ``anew``: to found
+    the cluster anew, empty.
+    """
 
     token: str = ""
     fenced: frozenset[str] = frozenset()
+    anew: str = ""
 
 
 _NO_ORDER = Order()
@@ -182,7 +187,8 @@ class Observed:
     """One look at a cluster.
 
     ``services`` are those of ours that exist, ``drifted`` those among them that are not as we would write
-    them; ``former_services`` are ours under a name that is not wanted any more.
+    them; ``former_services`` are ours under a name that is not wanted any more, ``client_service`` is the one
+    for clients.
 
     ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
     ``stray`` are ours without our labels, by kind, name and uid. ``members`` is etcd's list as a member with
@@ -212,6 +218,7 @@ class Observed:
     services: frozenset[str] = frozenset()
     drifted: frozenset[str] = frozenset()
     former_services: tuple[ServiceFacts, ...] = ()
+    client_service: ServiceFacts | None = None
     budgets: tuple[BudgetFacts, ...] | None = None
     answers: Mapping[str, Answer] = field(default_factory=lambda: _NOTHING)
     members: tuple[ListedMember, ...] | None = None

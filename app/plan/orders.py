@@ -3,20 +3,28 @@
 The user names the incident in an annotation of the EtcdCluster, and in another one the members that the
 operator can't know to be stopped: those whose Pod has not run since it was made, so that an earlier process
 may still run on a node that nobody hears of. An order is followed once; its token is kept.
+
+``spec.recovery.quorumLoss`` gives the same order by itself, for each incident once: when the quorum has been
+lost for as long as ``memberReplaceAfterSeconds``, when so many claims are proved to be gone that no quorum
+can come back, and when no other member may still run somewhere.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from app.api.base import GROUP
 from app.api.cluster import ClusterSpec
-from app.api.status import Journal
-from app.plan.losses import lost, persistent
+from app.api.status import Journal, Recovery
+from app.plan.losses import beyond_return, lost, persistent
 from app.plan.observed import Observed, Order
 from app.plan.roster import roster
+from app.plan.symptoms import NO_QUORUM
 
 FORCE = f"{GROUP}/force-new-cluster"
+ANEW = f"{GROUP}/found-anew"
 FENCED = f"{GROUP}/fenced-members"
 
+DISCARDING = "Discarding"
 FENCING = "Fencing"
 INSPECTING = "Inspecting"
 FORCING = "Forcing"
@@ -25,20 +33,23 @@ RESTARTING = "Restarting"
 GROWING = "Growing"
 DONE = "Done"
 
-_DOING = {
-    FENCING: "waiting until no member runs",
-    INSPECTING: "reading how far the log of each member that has its data reaches",
-    FORCING: "making {survivor} forget the other members",
-    STOPPING: "stopping {survivor} after it forgot the other members",
-    RESTARTING: "starting {survivor} as the only member",
-    GROWING: "growing from {survivor} to the size asked for; the claims of the others are kept until then",
-}
+MOST_TOKENS = 64
+"""How many consumed tokens are kept, as many as the status has room for."""
 
 
 def read_order(annotations: Mapping[str, str]) -> Order:
     """Read what the annotations of a custom resource order."""
     named = (name.strip() for name in annotations.get(FENCED, "").split(","))
-    return Order(annotations.get(FORCE, "").strip(), frozenset(filter(None, named)))
+    return Order(
+        token=annotations.get(FORCE, "").strip(),
+        fenced=frozenset(filter(None, named)),
+        anew=annotations.get(ANEW, "").strip(),
+    )
+
+
+def mark(token: str) -> str:
+    """How an order to found the cluster anew is kept among the consumed ones."""
+    return f"anew/{token}"
 
 
 def incident(journal: Journal) -> str:
@@ -49,7 +60,7 @@ def incident(journal: Journal) -> str:
 def exclusive(journal: Journal) -> bool:
     """Whether a recovery is at a step at which nothing else is decided about the cluster."""
     step = journal.recovery.step if journal.recovery else ""
-    return step in {FENCING, INSPECTING, FORCING, STOPPING, RESTARTING}
+    return step in {DISCARDING, FENCING, INSPECTING, FORCING, STOPPING, RESTARTING}
 
 
 def fenced(observed: Observed, journal: Journal) -> frozenset[str]:
@@ -57,8 +68,43 @@ def fenced(observed: Observed, journal: Journal) -> frozenset[str]:
     recovery = journal.recovery
     if recovery is None or not exclusive(journal):
         return observed.order.fenced
-    later = observed.order.fenced if observed.order.token == recovery.token else frozenset()
-    return frozenset(recovery.fenced) | later
+    return frozenset(recovery.fenced) | fenced_since(observed, recovery)
+
+
+def fenced_since(observed: Observed, recovery: Recovery) -> frozenset[str]:
+    """The members that the user has named so while the recovery was under way."""
+    named = recovery.token in {observed.order.token, observed.order.anew}
+    return observed.order.fenced - frozenset(recovery.fenced) if named else frozenset()
+
+
+def mandate(observed: Observed, spec: ClusterSpec, journal: Journal) -> Order:
+    """The order to follow: the user's, or the one that the spec gives once all that it takes is proved."""
+    order, token = observed.order, incident(journal)
+    if order.token == token or not spec.recovers_alone or not token:
+        return order
+    due = observed.ages.get(NO_QUORUM, 0.0) >= spec.replace_after and beyond_return(observed, spec, journal)
+    consumed = journal.recovery.consumed if journal.recovery else ()
+    if not due or token in consumed or exclusive(journal) or obstacle(observed, spec, journal):
+        return order
+    return replace(order, token=token)
+
+
+def basis(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
+    """The journal to recover by.
+
+    While a cluster grows back, the claims that its recovery set aside are the last resort: where no other
+    member has data, these are members again.
+    """
+    recovery, latch = journal.recovery, journal.latch
+    if recovery is None or recovery.step != GROWING or recovery.former is None or latch is None:
+        return journal
+    if candidates(observed, spec, journal):
+        return journal
+    members = {**recovery.former.members, **latch.members}
+    names = (*latch.roster, *(name for name in recovery.former.roster if name not in latch.roster))
+    return journal.model_copy(
+        update={"latch": latch.model_copy(update={"members": members, "roster": names})}
+    )
 
 
 def candidates(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[str, ...]:
@@ -106,18 +152,18 @@ def objection(observed: Observed, spec: ClusterSpec, journal: Journal) -> str:
         told = f"{order.token} was followed once and is no order any more; the incident now is {current}"
         return told if current else ""
     if order.token == current:
-        return _impossible(observed, spec, journal)
+        return obstacle(observed, spec, journal)
     now = f"that is {current}" if current else "there is none now"
     return f"{order.token} is not the incident: {now}"
 
 
-def _impossible(observed: Observed, spec: ClusterSpec, journal: Journal) -> str:
-    """Why an order for this incident can't be followed yet."""
+def obstacle(observed: Observed, spec: ClusterSpec, journal: Journal) -> str:
+    """Why a recovery from this incident can't begin yet."""
     if not persistent(spec):
         return (
             "members on an emptyDir lose their data when they are stopped: there is nothing to recover from"
         )
-    if not candidates(observed, spec, journal):
+    if not candidates(observed, spec, basis(observed, spec, journal)):
         return "no member has its data on a claim that is not being deleted: restore a backup"
     doubtful = unproved(observed, spec, journal)
     if doubtful:
@@ -126,24 +172,3 @@ def _impossible(observed: Observed, spec: ClusterSpec, journal: Journal) -> str:
             f"in the annotation {FENCED}"
         )
     return ""
-
-
-def recovering(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[bool, str, str]:
-    """Status, reason and message of the condition Recovering."""
-    recovery = journal.recovery
-    if recovery is not None and recovery.step in _DOING:
-        return True, recovery.step, _DOING[recovery.step].format(survivor=recovery.survivor)
-    objected = objection(observed, spec, journal)
-    if objected:
-        return False, "OrderIgnored", objected
-    if recovery is not None:
-        return False, "Recovered", f"the cluster went on with the data of {recovery.survivor}"
-    return False, "NotRecovering", ""
-
-
-def way_out(spec: ClusterSpec, journal: Journal) -> str:
-    """What to add to the news of a lost quorum: how to order a recovery."""
-    token = incident(journal)
-    if not token or not persistent(spec) or exclusive(journal):
-        return ""
-    return f". If they never will be, annotate this EtcdCluster with {FORCE}={token}"

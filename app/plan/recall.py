@@ -28,6 +28,8 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
         return Step(journal, troubles=(Trouble("ClusterIDMismatch", text, stalled=True),))
     founders = _founders(said)
     if not known and not founders:
+        if not said and observed.volumes:
+            return Step(journal, troubles=(_set_aside(observed),))
         return Step(journal, troubles=(_unmarked(said),)) if said else None
     token = next((marks[TOKEN] for marks in said.values() if marks.get(TOKEN)), observed.cluster.uid)
     # Founders that are not known any more have all served; whoever has not was added later, and helps to
@@ -48,6 +50,14 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
         recalled,
         events=(Event("RecordRestored", "Recall", note, type="Warning"),),
     )
+
+
+def _set_aside(observed: Observed) -> Trouble:
+    """All that is left was set aside by a recovery of which nothing is known any more."""
+    text = (
+        f"{', '.join(sorted(observed.volumes))} was set aside by a recovery; delete it to discard that data"
+    )
+    return Trouble("ExistingDataFound", text, stalled=True)
 
 
 def _unmarked(said: Mapping[str, Mapping[str, str]]) -> Trouble:

@@ -5,9 +5,13 @@ process has seen each of these, and neither a clock that jumps nor a takeover ma
 """
 
 from app.etcd import identity
+from app.plan.health import health_of, quorum_lost
 from app.plan.latching import serving
 from app.plan.observed import Observed
 from app.plan.roster import listed, roster
+
+NO_QUORUM = "no-quorum"
+"""A quorum of the members is known to be down."""
 
 
 def unhealthy(member: str) -> str:
@@ -46,6 +50,7 @@ def symptoms(observed: Observed) -> frozenset[str]:
             ),
             *(joining(name) for name in learners),
             *(stranger(name) for name in others),
+            *((NO_QUORUM,) if quorum_lost(observed, health_of(observed, journal)) else ()),
         ]
     )
 

@@ -12,7 +12,7 @@ from app.api.cluster import ClusterSpec
 from app.api.status import ConditionType
 from app.plan.health import Health, quorum_lost
 from app.plan.observed import Observed
-from app.plan.orders import recovering, way_out
+from app.plan.outlook import recovering, way_out
 from app.plan.step import Step, Trouble
 
 
@@ -57,10 +57,11 @@ def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health
     fatal = next((one for one in step.troubles if one.reason in {"DataLost", "ClusterIDMismatch"}), None)
     count = f"{len(health.ready)} of {len(health.members)} members are ready, {health.quorum} are needed"
     if fatal is not None:
-        return Verdict(kind, False, fatal.reason, fatal.message)
+        out = way_out(observed, spec, step.journal)
+        return Verdict(kind, False, fatal.reason, f"{fatal.message}{out}")
     if step.journal.latch is None:
         return Verdict(kind, False, *_unfounded(observed, spec, step, health, count))
-    value, reason, message = _serves(observed, spec, health, count, way_out(spec, step.journal))
+    value, reason, message = _serves(observed, spec, health, count, way_out(observed, spec, step.journal))
     return Verdict(kind, value, reason, message)
 
 

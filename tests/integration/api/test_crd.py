@@ -118,6 +118,15 @@ def test_C6_sizes_are_denied_while_the_webhook_is_down(server: Server, size: int
     assert fault.message in str(denied.value)
 
 
+def test_C6_deadlines_are_denied_while_the_webhook_is_down(server: Server) -> None:
+    given = cluster(size=3, recovery={"memberReplaceAfterSeconds": 5})
+    with pytest.raises(HarnessError) as denied:
+        server.create(given)
+    (fault,) = faults(given)
+    assert f"{fault.path}: " in str(denied.value)
+    assert fault.message in str(denied.value)
+
+
 DENIED = [
     (cluster(size=3), cluster(size=9)),
     (with_pod(), claimed()),

@@ -25,7 +25,17 @@ def test_a_new_cluster_gets_every_default() -> None:
         "paused": False,
         "podDisruptionBudget": True,
         "dataRetention": "Delete",
+        "recovery": {"memberReplaceAfterSeconds": 300, "quorumLoss": "Manual"},
     }
+
+
+def test_W18_what_is_absent_within_an_object_is_filled() -> None:
+    given = cluster(recovery={"quorumLoss": "ForceNewCluster"})
+
+    filled = default(given)["spec"]["recovery"]
+
+    assert filled == {"memberReplaceAfterSeconds": 300, "quorumLoss": "ForceNewCluster"}
+    assert given["spec"]["recovery"] == {"quorumLoss": "ForceNewCluster"}
 
 
 def test_the_spec_itself_is_made() -> None:

@@ -229,7 +229,7 @@ def test_silence_is_no_evidence() -> None:
 def test_A5_all_members_gone_is_told_as_it_is() -> None:
     decision = decide(look(SERVED, absent=frozenset(MEMBERS), absent_volumes=frozenset(MEMBERS)), PERSISTENT)
 
-    assert condition(decision, "Available") == ("False", "QuorumLost")
+    assert condition(decision, "Available") == ("False", "DataLost")
     assert decision.status.ready_members == 0
     assert decision.status.observed_generation == 1
     assert not [action for action in actions(decision) if isinstance(action, CreatePod)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.api.cluster import ClusterSpec
+from app.api.cluster import REPLACE_AFTER_SECONDS, ClusterSpec
 from app.api.status import Intent, Journal
 from app.etcd import identity
 from app.plan.actions import (
@@ -19,11 +19,11 @@ from app.plan.actions import (
     PromoteMember,
     RemoveMember,
 )
-from app.plan.membership import IN_SYNC, LEARNER_SECONDS, REPLACE_SECONDS
+from app.plan.membership import IN_SYNC, LEARNER_SECONDS
 from app.plan.observed import ListedMember, Observed
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.step import Plan
-from app.plan.symptoms import joining, symptoms, unhealthy
+from app.plan.symptoms import NO_QUORUM, joining, symptoms, unhealthy
 from tests.unit.plan.looks import (
     EPHEMERAL,
     IDENTITY,
@@ -187,7 +187,7 @@ def test_nothing_is_added_while_a_voter_is_down() -> None:
     assert changes_of(decide(down, sized(5))) == []
 
 
-@pytest.mark.parametrize(("age", "removed"), [(REPLACE_SECONDS - 1, []), (REPLACE_SECONDS, [C])])
+@pytest.mark.parametrize(("age", "removed"), [(REPLACE_AFTER_SECONDS - 1, []), (REPLACE_AFTER_SECONDS, [C])])
 def test_a_member_that_is_unhealthy_for_long_is_replaced(age: float, removed: list[str]) -> None:
     seen = seated(latched(persistent=True), ages={unhealthy(C): age})
     seen = replace(
@@ -391,6 +391,7 @@ def test_symptoms_are_those_of_voters_that_do_not_serve_and_of_learners() -> Non
         unhealthy(C),
         unhealthy(NEW),
         joining(NEW),
+        NO_QUORUM,
     }
     assert identity.text(NEW_ID) == "4d"
 
@@ -406,7 +407,7 @@ def test_a_member_that_its_kubelet_finds_ready_is_not_timed_for_its_silence() ->
 def test_A15_a_member_whose_pod_is_terminating_does_not_count_for_the_quorum_that_stays() -> None:
     """Its claim may be going as well: with the one that is down removed, one of two would be left."""
     journal = latched(persistent=True)
-    seen = seated(journal, ages={unhealthy(C): REPLACE_SECONDS})
+    seen = seated(journal, ages={unhealthy(C): REPLACE_AFTER_SECONDS})
     seen = replace(
         seen,
         pods={A: seen.pods[A], B: pod(B, journal, terminating=True), C: pod(C, journal, ready=False)},

@@ -1,16 +1,13 @@
 """Recovery from a lost quorum: each step, what it waits for, and what it never does."""
 
-import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.api.status import Incident, Journal, Recovery
-from app.etcd import identity
+from app.api.status import Incident, Journal
 from app.plan.actions import CreateHelper, CreatePod, DeletePod, DeleteVolume, Quarantine
-from app.plan.observed import Answer, Helper, ListedMember, Observed, Order, PodFacts, Task
+from app.plan.observed import Answer, Helper, ListedMember, Observed, Order, Task
 from app.plan.orders import FENCED, FORCE, read_order
 from app.plan.starting import INITIAL_STATE
 from app.plan.step import Plan
@@ -31,72 +28,18 @@ from tests.unit.plan.looks import (
     pod,
     volume,
 )
-
-HELPERS = frozenset(task.pod(member) for member in MEMBERS for task in Task)
-
-
-def lost_journal(token: str = "t-1", **recovery: Any) -> Journal:
-    """The journal of a cluster of three on claims in its first incident."""
-    update: dict[str, Any] = {"incident": Incident(token=token, number=1)}
-    if recovery:
-        made = {"token": token, "consumed": (token,), "candidates": MEMBERS, **recovery}
-        update["recovery"] = Recovery(**made)
-    return latched(persistent=True).model_copy(update=update)
-
-
-def outage(journal: Journal, *, order: Order = Order(), **changes: Any) -> Observed:  # noqa: B008 - frozen
-    """Two of three lost their claims and Pods; the third runs and has no quorum."""
-    seen = look(
-        journal,
-        pods=[C],
-        volumes=[C],
-        absent=frozenset({A, B}),
-        absent_volumes=frozenset({A, B}),
-        answers={C: answer(C, leader="")},
-        order=order,
-        absent_helpers=HELPERS,
-    )
-    seen = replace(seen, pods={C: pod(C, journal, ready=False, started=True)})
-    return replace(seen, **changes)
-
-
-def stopped(journal: Journal, *, claims: Iterable[str] = MEMBERS, **changes: Any) -> Observed:
-    """No member runs; some claims are there."""
-    seen = look(journal, volumes=claims, absent=frozenset(MEMBERS), absent_helpers=HELPERS)
-    return replace(seen, **changes)
-
-
-def helper(member: str, task: Task, *, said: str = "", phase: str = "Succeeded", **changes: Any) -> Helper:
-    facts = PodFacts(name=task.pod(member), uid=f"{task}-{member}", resource_version="9", phase=phase)
-    return replace(Helper(facts, member, task, "t-1", said), **changes)
-
-
-def words(member: str, term: int, index: int, *, tail: str = "clean", cluster: str = "") -> str:
-    said = {
-        "clusterID": cluster or identity.text(IDENTITY.cluster_id),
-        "memberID": identity.text(IDENTITY.member_ids[member]),
-        "term": term,
-        "index": index,
-        "commit": index,
-        "tail": tail,
-    }
-    return json.dumps(said)
-
-
-def inspected(reach: dict[str, tuple[int, int]], **changes: Any) -> dict[str, Helper]:
-    return {
-        Task.INSPECT.pod(name): helper(name, Task.INSPECT, said=words(name, *found, **changes))
-        for name, found in reach.items()
-    }
-
-
-def step(decision: Plan) -> str:
-    recovery = decision.status.journal.recovery
-    return recovery.step if recovery else ""
-
-
-def of(decision: Plan, *kinds: type[Any]) -> list[Any]:
-    return [action for action in actions(decision) if isinstance(action, kinds)]
+from tests.unit.plan.outages import (
+    HELPERS,
+    helper,
+    inspected,
+    lost_journal,
+    message,
+    of,
+    outage,
+    step,
+    stopped,
+    words,
+)
 
 
 def test_an_outage_gets_a_token_that_stays_and_ends_with_it() -> None:
@@ -105,7 +48,7 @@ def test_an_outage_gets_a_token_that_stays_and_ends_with_it() -> None:
     assert incident is not None
     assert incident.number == 1
     assert [event.reason for event in first.events] == ["QuorumLost"]
-    assert incident.token in condition_message(first, "Available")
+    assert incident.token in message(first, "Available")
     assert of(first, DeletePod, DeleteVolume) == []
 
     again = decide(outage(first.status.journal), PERSISTENT)
@@ -120,10 +63,6 @@ def test_an_outage_gets_a_token_that_stays_and_ends_with_it() -> None:
     assert second is not None
     assert second.number == 2
     assert second.token not in {"", incident.token}
-
-
-def condition_message(decision: Plan, kind: str) -> str:
-    return next(one.message for one in decision.status.conditions if one.type == kind)
 
 
 def test_an_order_is_read_from_annotations() -> None:
@@ -188,7 +127,7 @@ def test_a_member_that_may_run_elsewhere_has_to_be_named_by_the_user() -> None:
 
     refused = decide(replace(seen, order=Order("t-1")), PERSISTENT)
     assert step(refused) == ""
-    assert B in condition_message(refused, "Recovering")
+    assert B in message(refused, "Recovering")
 
     named = decide(replace(seen, order=Order("t-1", frozenset({B}))), PERSISTENT)
     recovery = named.status.journal.recovery

@@ -35,10 +35,14 @@ class CrashError(Exception):
 
 @dataclass
 class World:
-    """Two members of three have their data, none has a quorum; the kubelet is a tick behind."""
+    """Two members of three have their data, none has a quorum; the kubelet is a tick behind.
+
+    At a turn the claim of ``C``, whose log is the last, may be lost as well.
+    """
 
     crash_at: int
     stage: Stage
+    lose_at: int = -1
     journal: Journal = field(
         default_factory=lambda: latched(persistent=True).model_copy(
             update={"incident": Incident(token="t-1", number=1)}
@@ -49,6 +53,7 @@ class World:
     volumes: dict[str, VolumeFacts] = field(default_factory=dict)
     seated: tuple[str, ...] = MEMBERS
     calls: int = 0
+    turns: int = 0
 
     def __post_init__(self) -> None:
         for name in LOGS:
@@ -62,8 +67,9 @@ class World:
     def look(self) -> Observed:
         members = roster(self.journal)
         every = {task.pod(name) for name in MEMBERS for task in Task}
-        alone = self.seated == (C,)
-        serves = {C: answer(C, leader=C)} if alone and C in self.pods else {}
+        alone = self.seated[0]
+        forgot = len(self.seated) == 1 and alone in self.pods
+        serves = {alone: answer(alone, leader=alone)} if forgot else {}
         silent: dict[str, Answer] = {
             name: answer(name, leader="") for name in self.pods if name not in serves
         }
@@ -79,7 +85,7 @@ class World:
             absent_volumes=frozenset(members) - self.volumes.keys(),
             helpers=dict(self.helpers),
             absent_helpers=frozenset(every - self.helpers.keys()),
-            order=Order("t-1"),
+            order=Order(self.journal.incident.token if self.journal.incident else ""),
         )
 
     def _listed(self) -> tuple[ListedMember, ...]:
@@ -87,6 +93,9 @@ class World:
 
     def turn(self) -> None:
         """One look, what follows from it, and a tick of the kubelet."""
+        if self.turns == self.lose_at:
+            self.volumes[C] = replace(self.volumes[C], terminating=True)
+        self.turns += 1
         decision = decide_at(self.look(), ONE)
         try:
             if decision.status.journal != self.journal:
@@ -123,23 +132,36 @@ class World:
                     helper = self.helpers[action.name]
                     self.helpers[action.name] = replace(helper, pod=replace(helper.pod, terminating=True))
             case Quarantine():
-                self.volumes[action.name] = replace(self.volumes[action.name], quarantined=True)
+                aside = replace(self.volumes[action.name], quarantined=bool(action.token))
+                self.volumes[action.name] = aside
             case DeleteVolume():
-                assert self.seated == (C,)
-                assert action.name != C
+                assert len(self.seated) == 1
+                assert action.name != self.seated[0]
                 del self.volumes[action.name]
             case _:
                 pass
 
     def _tick(self) -> None:
         self.pods = {name: pod for name, pod in self.pods.items() if not pod.terminating}
-        self.helpers = {name: self._run(one) for name, one in self.helpers.items() if not one.pod.terminating}
+        self.helpers = {name: one for name, one in self.helpers.items() if not one.pod.terminating}
+        self._let_go()
+        self.helpers = {name: self._run(one) for name, one in self.helpers.items()}
         forcing = [one for one in self.helpers.values() if one.task == Task.FORCE]
         assert not (forcing and self.pods), "a member runs beside the one that forgets it"
-        assert all(one.member == C for one in forcing), "the log of another one is the last"
+        best = C if C in self.volumes else B
+        assert all(one.member == best for one in forcing), "the log of another one is the last"
         assert not (forcing and self._step() in {"Restarting", "Growing", "Done"})
 
+    def _let_go(self) -> None:
+        """A claim that is being deleted goes when no Pod is on it."""
+        on = {*self.pods, *(one.member for one in self.helpers.values())}
+        self.volumes = {
+            name: claim for name, claim in self.volumes.items() if name in on or not claim.terminating
+        }
+
     def _run(self, helper: Helper) -> Helper:
+        if self.volumes[helper.member].terminating and not helper.pod.running:
+            return helper  # no Pod starts on it
         if helper.task == Task.INSPECT:
             term, index = LOGS[helper.member]
             ids = {
@@ -147,10 +169,11 @@ class World:
                 "memberID": identity.text(IDENTITY.member_ids[helper.member]),
             }
             said = json.dumps({**ids, "term": term, "index": index, "commit": 1, "tail": "clean"})
-            return replace(helper, pod=replace(helper.pod, phase="Succeeded"), said=said)
+            return replace(helper, pod=replace(helper.pod, phase="Succeeded", started=True), said=said)
         self.seated = (helper.member,)
-        running = replace(helper.pod, phase="Running", running=True)
-        return replace(helper, pod=running, answer=answer(C, leader=C), members=self._listed())
+        running = replace(helper.pod, phase="Running", running=True, started=True)
+        serves = answer(helper.member, leader=helper.member)
+        return replace(helper, pod=running, answer=serves, members=self._listed())
 
     def _step(self) -> str:
         return self.journal.recovery.step if self.journal.recovery else ""
@@ -184,3 +207,24 @@ def test_I1_killed_at_each_call_of_a_recovery_it_converges(stage: Stage) -> None
         assert A not in world.pods
         count += 1
     assert count > 15
+
+
+@pytest.mark.parametrize("stage", ["before", "after"])
+def test_a_survivor_that_is_lost_at_any_moment_is_replaced_by_the_next_best(stage: Stage) -> None:
+    """At each turn of an undisturbed recovery; and the operator is killed at many a call as well."""
+    undisturbed = World(-1, "before")
+    assert undisturbed.converges()
+    outcomes = set()
+    for lose_at in range(undisturbed.turns):
+        for crash_at in (-1, *range(0, undisturbed.calls, 5)):
+            world = World(crash_at, stage, lose_at)
+            assert world.converges(), (
+                f"lost at {lose_at}, killed {stage} {crash_at}: {world.journal.recovery}"
+            )
+            recovery = world.journal.recovery
+            assert recovery is not None
+            outcomes.add(recovery.survivor)
+            if C in world.volumes and not world.volumes[C].terminating:
+                continue
+            assert world.seated == (recovery.survivor,)
+    assert B in outcomes
