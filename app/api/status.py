@@ -103,7 +103,7 @@ class Remembered(Model):
 
 
 class Bootstrap(Remembered):
-    """What a cluster is founded with; written before its first Pod, never changed afterwards."""
+    """What a cluster is founded with; written before its first Pod, not changed once it has served."""
 
     members: Annotated[tuple[Name, ...], atomic_list(at_most=7)] = ()
     """Names of the founding members."""
@@ -111,6 +111,8 @@ class Bootstrap(Remembered):
     """The initial cluster token."""
     cluster_id: HexId = Field(default="", alias="clusterID")
     """The cluster id that etcd computes from these members and this token."""
+    abandoned: bool = False
+    """Whether the founding is taken back, since another size was asked for before the cluster served."""
 
 
 class LatchedMember(Remembered):

@@ -24,6 +24,7 @@ from app.kube.objects import CustomObject, Object, Pod, PodDisruptionBudget
 from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
 from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
 from app.observe.facts import budget_facts, helper_of, pod_facts, service_is, volume_facts
+from app.plan.bootstrap import founders_in_doubt
 from app.plan.observed import (
     Answer,
     BudgetFacts,
@@ -92,6 +93,11 @@ class Observer:
             for claim in self._caches.volumes.store.by_index(BY_CLUSTER, cluster.key)
             if _is_ours(claim, cluster)
         }
+        in_doubt = founders_in_doubt(status.journal, spec)
+        if in_doubt:
+            live, _ = await self._look(PODS, cluster, in_doubt)
+            pods = {name: pod for name, pod in pods.items() if name not in in_doubt}
+            pods |= {pod.metadata.name: pod_facts(pod) for pod in live}
         record = status.journal.bootstrap
         members = frozenset(roster(status.journal))
         missing = members - pods.keys()

@@ -3,6 +3,11 @@
 The record comes first: the members' names, the token and the cluster id that etcd will compute from them are
 written to ``status.journal.bootstrap`` before any object exists, so that a crash between any two calls finds
 the same names again. Nothing is founded beside data of an earlier cluster of the same name.
+
+A size that is changed before the cluster has served is founded anew where that can cost nobody anything: live
+reads prove that fewer than a quorum of the founders' containers ever started, so that nothing can have been
+acknowledged. Those that have not started go first, each by the version that was read, and then the others.
+Otherwise what was begun is finished first.
 """
 
 from dataclasses import replace
@@ -12,6 +17,7 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Bootstrap, Journal
 from app.etcd import identity
 from app.etcd.model import quorum
+from app.plan.actions import Action, DeletePod, DeleteVolume
 from app.plan.latching import note, settle
 from app.plan.losses import unreadable
 from app.plan.members import revive
@@ -27,9 +33,8 @@ def found(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
         return recall(observed, journal) or _record(observed, spec, journal)
     latched = note(observed, spec, journal)
     if latched.latch is None:
-        step = revive(observed, spec, journal)
-        wiped = _wiped(observed, journal.bootstrap.members)
-        return replace(step, troubles=(wiped, *step.troubles)) if wiped is not None else step
+        record = journal.bootstrap
+        return _begin_anew(observed, spec, journal, record) or _go_on(observed, spec, journal, record)
     formed = f"{len(latched.latch.members)} of {len(journal.bootstrap.members)} members serve"
     return Step(
         latched, settle(observed, spec, latched), events=(Event("ClusterFormed", "Bootstrap", formed),)
@@ -63,6 +68,69 @@ def _record(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     text = f"Founding a cluster of {len(members)}: {', '.join(members)}"
     return Step(
         journal.model_copy(update={"bootstrap": record}), events=(Event("Bootstrapping", "Bootstrap", text),)
+    )
+
+
+def _go_on(observed: Observed, spec: ClusterSpec, journal: Journal, record: Bootstrap) -> Step:
+    step = revive(observed, spec, journal)
+    wiped = _wiped(observed, record.members)
+    return replace(step, troubles=(wiped, *step.troubles)) if wiped is not None else step
+
+
+def founders_in_doubt(journal: Journal, spec: ClusterSpec) -> tuple[str, ...]:
+    """The founders whose Pods have to be read live, since whether they ever ran decides about them."""
+    record = journal.bootstrap
+    if record is None or journal.latch is not None or spec.size == len(record.members):
+        return ()
+    return record.members
+
+
+def _begin_anew(observed: Observed, spec: ClusterSpec, journal: Journal, record: Bootstrap) -> Step | None:
+    """Take back a founding that another size is asked for; None where it is to go on."""
+    if spec.size == len(record.members) or spec.paused or not _harmless(observed, record):
+        if not record.abandoned:
+            return None
+        going_on = record.model_copy(update={"abandoned": False})
+        return Step(journal.model_copy(update={"bootstrap": going_on}))
+    if not record.abandoned:
+        given_up = record.model_copy(update={"abandoned": True})
+        text = f"The cluster has not served yet and is founded anew with {spec.size} members"
+        return Step(
+            journal.model_copy(update={"bootstrap": given_up}),
+            events=(Event("BootstrapAbandoned", "Bootstrap", text),),
+        )
+    acts = _taking_back(observed, record)
+    if acts or observed.pods or observed.volumes:
+        text = f"what was begun with {len(record.members)} members is taken back first"
+        return Step(journal, (acts,), (Trouble("Bootstrapping", text),))
+    return Step(journal.model_copy(update={"bootstrap": None}))
+
+
+def _harmless(observed: Observed, record: Bootstrap) -> bool:
+    """Whether fewer founders than a quorum can ever have run.
+
+    Of a Pod that is not there nothing is known, unless it was taken back, which those that had not started
+    were first.
+    """
+    may_have_run = [
+        name
+        for name in record.members
+        if (observed.pods[name].started if name in observed.pods else not record.abandoned)
+    ]
+    return len(may_have_run) < quorum(len(record.members))
+
+
+def _taking_back(observed: Observed, record: Bootstrap) -> tuple[Action, ...]:
+    pods = [observed.pods[name] for name in record.members if name in observed.pods]
+    idle = [pod for pod in pods if not pod.started]
+    if pods:
+        return tuple(
+            DeletePod(pod.name, pod.uid, pod.resource_version) for pod in idle or pods if not pod.terminating
+        )
+    return tuple(
+        DeleteVolume(volume.name, volume.uid, volume.resource_version)
+        for volume in observed.volumes.values()
+        if not volume.terminating
     )
 
 

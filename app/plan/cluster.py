@@ -18,6 +18,7 @@ from app.plan.recovery import follow_order, grow_back, recover, strays
 from app.plan.roster import listed, roster
 from app.plan.status import describe
 from app.plan.step import Plan, Step, Trouble
+from app.plan.symptoms import joining
 
 SETTLED = 5.0
 """How often a settled cluster is looked at, in seconds: a dead etcd is noticed within 10 s."""
@@ -27,6 +28,9 @@ FORMING = 0.1
 
 WAITING = 1.0
 """How often a cluster is looked at that waits for something else, in seconds."""
+
+SHARE = 0.05
+"""How often a learner that runs is looked at, as a share of the time that it has been catching up."""
 
 
 def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str = "") -> Plan:
@@ -84,11 +88,13 @@ def _pace(observed: Observed, spec: ClusterSpec, step: Step) -> float:
         return SETTLED
     members = roster(step.journal)
     pods = [observed.pods[name] for name in members if name in observed.pods]
-    forming = any(pod.running and pod.name not in observed.answers for pod in pods)
-    catching_up = any(member.learner for member in listed(observed).values())
+    joiners = [member.name for member in listed(observed).values() if member.learner]
     complete = len(observed.answers) == len(members) == spec.size and all(pod.ready for pod in pods)
-    if complete and not catching_up:
-        pace = SETTLED
-    else:
-        pace = FORMING if catching_up or (forming and step.journal.latch is None) else WAITING
+    pace = SETTLED if complete and not joiners else WAITING
+    running = {pod.name for pod in pods if pod.running}
+    if step.journal.latch is None and running - observed.answers.keys():
+        pace = FORMING
+    for name in running.intersection(joiners):
+        # A learner takes what it takes; what is lost by looking seldom is a share of that.
+        pace = min(pace, max(FORMING, observed.ages.get(joining(name), 0.0) * SHARE))
     return min([pace, *(wait for wait in observed.waits.values() if wait > 0)])

@@ -68,15 +68,13 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal, *, leaving: 
         elif seen is not None:
             pods.append(DeletePod(member, seen.uid, seen.resource_version))
             why = ": ".join(filter(None, seen.trouble or ())) or seen.phase
-            events.append(Event("MemberEnded", "Restart", f"{member} ended ({why}); its Pod is made anew"))
+            events.append(Event("MemberEnded", "Restart", f"{member} ended ({why})"))
         else:
             if persistent(spec) and member not in observed.volumes:
                 foundation.append(CreateVolume(member))
             pods.append(pod(member, observed.cluster, spec, journal))
             if served(member, journal):
-                events.append(
-                    Event("MemberRecreated", "Restart", f"The Pod of {member} was gone and is made anew")
-                )
+                events.append(Event("MemberRecreated", "Restart", f"{member} gets a new Pod, on its data"))
     return Step(journal, (tuple(foundation), tuple(pods)), tuple(troubles), tuple(events))
 
 

@@ -31,7 +31,10 @@ CALL_SECONDS = 5.0
 """The deadline of a call that changes the membership, and how long a new leader waits before its first."""
 
 LEARNER_SECONDS = 300.0
-"""How long a learner may take to become a voter before it is given up, beyond what its data takes."""
+"""How long a learner may take at least before it is given up, beyond what its data takes.
+
+Longer where the spec is more patient with voters.
+"""
 
 COPY_BYTES_PER_SECOND = 5_000_000
 """The slowest copying to a learner that is waited for (100 MB took 0.5 to 6 s on two cores)."""
@@ -123,7 +126,7 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
     size = spec.size or len(seats.voters)
     for decision in (
         _replace(observed, spec, journal, seats, via),
-        _finish(observed, journal, seats, via) if len(seats.members) <= size else None,
+        _finish(observed, spec, journal, seats, via) if len(seats.members) <= size else None,
         _shrink(journal, seats, via) if len(seats.members) > size else None,
         _grow(observed, spec, journal, seats, via) if len(seats.members) < size else None,
     ):
@@ -198,7 +201,7 @@ def _may_be_replaced(observed: Observed, member: ListedMember, seats: Seats) -> 
     )
 
 
-def _finish(observed: Observed, journal: Journal, seats: Seats, via: Via) -> Change | None:
+def _finish(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via) -> Change | None:
     """Promote a learner that is in sync; give up one that does not get there."""
     leader = seats.said_leader
     if leader is None:
@@ -214,7 +217,7 @@ def _finish(observed: Observed, journal: Journal, seats: Seats, via: Via) -> Cha
                 PromoteMember(learner.name, learner.id, via),
                 event=Event("MemberPromoted", "Promote", f"{learner.name} is in sync and becomes a voter"),
             )
-        budget = LEARNER_SECONDS + leader.db_size / COPY_BYTES_PER_SECOND
+        budget = max(LEARNER_SECONDS, spec.replace_after) + leader.db_size / COPY_BYTES_PER_SECOND
         if observed.ages.get(joining(learner.name), 0.0) >= budget:
             note = f"{learner.name} did not get in sync within {budget:.0f} s and is given up"
             return _remove(journal, learner, via, Event("LearnerGivenUp", "Remove", note, type="Warning"))
@@ -251,8 +254,15 @@ def _value(member: ListedMember, seats: Seats) -> tuple[bool, bool, bool, bool, 
 
 
 def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via) -> Change | None:
-    """Add a learner. Nothing is added while a voter is down: etcd refuses, and it would be no help."""
-    if seats.learners or seats.healthy_voters() < len(seats.voters):
+    """Add a learner, one at a time, and none while a voter is down that may come back or be replaced.
+
+    One whose Pod can't be scheduled stands in nobody's way, as long as etcd takes the learner; it counts that
+    as a voter that is down (``isConnectedToQuorumAfterAddingNewMemberSince`` in its server.go).
+    """
+    down = [member.name for member in seats.voters if member.name not in seats.healthy]
+    held_up = not all(_has_no_place(observed, name) for name in down)
+    refused = bool(down) and seats.healthy_voters() < quorum(len(seats.voters) + 1)
+    if seats.learners or held_up or refused:
         return None
     name, journal = _next_name(observed, journal, seats)
     learner = parse(versions.bare(spec.version or versions.DEFAULT)) >= (3, 4)
@@ -261,6 +271,11 @@ def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats,
         AddMember(name, peer_urls(observed.cluster, spec, [name])[name], learner, via),
         event=Event("NewMemberAdded", "ScaleUp", f"{name} is added as a {'learner' if learner else 'voter'}"),
     )
+
+
+def _has_no_place(observed: Observed, member: str) -> bool:
+    pod = observed.pods.get(member)
+    return pod is not None and pod.trouble is not None and pod.trouble[0] == "MemberUnschedulable"
 
 
 def _next_name(observed: Observed, journal: Journal, seats: Seats) -> tuple[str, Journal]:

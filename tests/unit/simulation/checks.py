@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tests.unit.simulation.replica import Turn
     from tests.unit.simulation.server import Server
 
+UNSCHEDULABLE = ("MemberUnschedulable", "words")
+"""What the scheduler says of a Pod for which there is no place."""
+
 CHANGES = (AddMember, PromoteMember, RemoveMember, MoveLeader)
 
 
@@ -89,12 +92,17 @@ class Checks:
 
     def always(self) -> None:
         """What holds at any moment."""
+        nobodys = not self.server.pods and not self.server.volumes and not self.acknowledged
+        if nobodys and self.server.custom.status.journal.latch is None:
+            self.cluster_id = 0  # a founding was taken back
         for process in self.etcd.processes.values():
             if process.data is None:
                 continue
             state = process.data.state
-            self.cluster_id = self.cluster_id or process.data.cluster_id
-            require(process.data.cluster_id == self.cluster_id, "a cluster of another id was founded")
+            if process.joined:
+                self.cluster_id = self.cluster_id or process.data.cluster_id
+            known = self.cluster_id or process.data.cluster_id
+            require(process.data.cluster_id == known, "a cluster of another id was founded")
             require(len(state.members) - len(state.voters) <= 1, "more than one learner")
             if process.joined and not self.doomed and self.etcd.leader(process) is process:
                 require(_value(process) >= self.acknowledged, "an acknowledged write was lost")
@@ -136,10 +144,14 @@ class Checks:
             voters |= {action.id}
         if isinstance(action, AddMember):
             require(len(truth.state.members) == len(voters), "a member is added beside a learner")
-            slow = {
-                each.held.member_id for each in self.etcd.processes.values() if each.lagging and each.data
+            pods = turn.observed.pods
+            excused = {
+                each.held.member_id
+                for each in self.etcd.processes.values()
+                if each.data
+                and (each.lagging or (each.name in pods and pods[each.name].trouble == UNSCHEDULABLE))
             }
-            require(truth.healthy | slow >= voters, "a member is added while another is down")
+            require(truth.healthy | excused >= voters, "a member is added while another is down")
         # A learner in sync is as good as a healthy voter once it is promoted.
         counted = truth.healthy | ({action.id} if isinstance(action, PromoteMember) else set())
         require(len(counted & voters) >= len(voters) // 2 + 1, f"{action} leaves no healthy quorum")
@@ -167,6 +179,10 @@ class Checks:
         )
 
     def _volume(self, turn: Turn, action: DeleteVolume, truth: Truth) -> None:
+        if turn.custom.status.journal.latch is None:
+            # Clients are let in after the latch.
+            require(not self.acknowledged, "a founding that is used is taken back")
+            return
         require(truth.state is not None and action.name not in truth.names, "data of a member is deleted")
         if truth.state is not None:
             complete = len(truth.state.voters) == len(truth.state.members) == turn.custom.spec.size
@@ -211,7 +227,7 @@ class Checks:
     def about_to_lose(self, lost: Collection[str]) -> bool:
         """Whether the cluster can't come back by itself once these members have lost their data."""
         states = [each.held.state for each in self.etcd.processes.values() if each.data is not None]
-        formed = [state for state in states if any(member.started for member in state.members.values())]
+        formed = [state for state in states if any(member.client_urls for member in state.members.values())]
         if not formed:
             return False
         latest = max(formed, key=lambda state: state.age)

@@ -23,7 +23,8 @@ class Kubelet:
     """Runs Pods.
 
     ``folders`` says whose data a process has: the uid of a claim or of a Pod. ``blocked`` are Pods that can't
-    start, with what is said about it.
+    start, with what is said about it. ``room`` is for how many Pods there is room, ``failing`` how many more
+    starts end the Pod, and ``crashing`` how many more end its container only.
     """
 
     server: Server
@@ -31,6 +32,9 @@ class Kubelet:
     persistent: bool
     folders: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    room: int | None = None
+    failing: int = 0
+    crashing: int = 0
 
     def step(self, name: str) -> None:
         """Bring one Pod a step further."""
@@ -103,6 +107,8 @@ class Kubelet:
         if pod.name in self.blocked and self.process_of(pod.name) is None:
             self.server.change_pod(pod.name, running=False, ready=False, trouble=self.blocked[pod.name])
             return
+        if self._keeps_from_starting(pod):
+            return
         action = self.server.made_from[pod.uid]
         process = self.etcd.processes.get(pod.name)
         if process is None:
@@ -122,6 +128,7 @@ class Kubelet:
                     pod.name,
                     running=False,
                     ready=False,
+                    started=True,
                     restarts=restarts,
                     trouble=trouble,
                     last_words=exit_.value,
@@ -131,10 +138,32 @@ class Kubelet:
             pod.name,
             phase="Running",
             running=True,
+            started=True,
             ready=self._ready(process),
             ip=pod.ip or self._address(),
             trouble=None,
         )
+
+    def _keeps_from_starting(self, pod: PodFacts) -> bool:
+        """Whether a Pod that is not running can't be or ends at once; says so of it."""
+        if self.process_of(pod.name) is not None:
+            return False
+        taken = sum(other.started and not other.terminal for other in self.server.pods.values())
+        if self.room is not None and not pod.started and taken >= self.room:
+            words = ("MemberUnschedulable", "0/1 nodes are available: anti-affinity rules")
+            self.server.change_pod(pod.name, trouble=words)
+        elif self.failing:
+            self.failing -= 1
+            self.server.change_pod(pod.name, phase="Failed", started=True, trouble=("Evicted", "words"))
+        elif self.crashing:
+            self.crashing -= 1
+            trouble = ("MemberCrashed", "words")
+            self.server.change_pod(
+                pod.name, phase="Running", started=True, restarts=pod.restarts + 1, trouble=trouble
+            )
+        else:
+            return False
+        return True
 
     def _address(self) -> str:
         """The first address that is free: addresses are used again."""

@@ -30,6 +30,7 @@ from app.plan.actions import (
     PromoteMember,
     RemoveMember,
 )
+from app.plan.bootstrap import founders_in_doubt
 from app.plan.cluster import plan
 from app.plan.membership import CALL_SECONDS
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
@@ -128,6 +129,10 @@ class Replica:
     def _observe(self, custom: Custom) -> Observed:
         journal = custom.status.journal
         pods: dict[str, PodFacts] = dict(self.cache.objects[PODS])
+        for name in founders_in_doubt(journal, custom.spec):
+            pods.pop(name, None)
+            if name in self._server.pods:
+                pods[name] = self._server.pods[name]
         volumes = dict(self.cache.objects[VOLUMES])
         absent: frozenset[str] = frozenset()
         absent_volumes: frozenset[str] = frozenset()

@@ -19,13 +19,13 @@ from app.plan import gauges
 from app.plan.membership import CALL_SECONDS
 from app.plan.starting import CLUSTER_ID
 from tests.unit.simulation.asking import Outcome
-from tests.unit.simulation.checks import Checks, Truth, ViolationError, require
+from tests.unit.simulation.checks import UNSCHEDULABLE, Checks, Truth, ViolationError, require
 from tests.unit.simulation.kubelet import Kubelet
 from tests.unit.simulation.replica import Replica, Turn
 from tests.unit.simulation.server import KINDS, PODS, SERVICES, VOLUMES, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 Operation = tuple[str, int, int]
 
@@ -59,6 +59,7 @@ class World:
         self.etcd = SimulatedCluster(lambda: self.now)
         self.kubelet = Kubelet(self.server, self.etcd, persistent)
         self.checks = Checks(self.server, self.kubelet, self.etcd)
+        self.told: list[str] = []
         self.leader = self._replica()
         self.old: Replica | None = None
         self.old_until = 0.0
@@ -210,7 +211,7 @@ class World:
         """A Pod can't start (again), and perhaps its scheduler says why."""
         name = self._pick(self.server.pods, a)
         if name:
-            self.kubelet.blocked[name] = ("MemberUnschedulable", "words") if b % 2 else None
+            self.kubelet.blocked[name] = UNSCHEDULABLE if b % 2 else None
 
     def do_heal(self, a: int, b: int) -> None:
         """The network is well, and there is room for every Pod."""
@@ -218,6 +219,16 @@ class World:
         for process in self.etcd.processes.values():
             process.dialable = True
             self.etcd.connect(process.name)
+
+    # Time.
+
+    def turns(self, seconds: float, *, each: Callable[[], None] = lambda: None) -> None:
+        """Let the operator work for so long, with all kubelets; ``each`` looks at what is so meanwhile."""
+        until = self.now + seconds
+        while self.now < until:
+            self._round()
+            each()
+            self.now += max(0.1, self.leader.requeue_after)
 
     # In the end.
 
@@ -237,8 +248,8 @@ class World:
             self.now += gauges.SECONDS + 1.0
             self._round()
         require(self.server.writes == before, "a settled cluster causes writes")
-        written = ClusterStatus.model_validate(self._status().to_json())
-        require(written == self._status(), "the status is another one when it is read")
+        written = ClusterStatus.model_validate(self.status.to_json())
+        require(written == self.status, "the status is another one when it is read")
 
     def _forgive(self) -> None:
         """What ends now was still a member's data when the fault that ends it was let through."""
@@ -257,16 +268,14 @@ class World:
             self.now += 31.0 if still else max(0.1, self.leader.requeue_after)
             if self.now > limit:
                 break
-        conditions = {
-            one.type: f"{one.status} {one.reason} {one.message}" for one in self._status().conditions
-        }
+        conditions = {one.type: f"{one.status} {one.reason} {one.message}" for one in self.status.conditions}
         raise ViolationError(f"does not settle: {conditions}")
 
     def settled(self) -> bool:
         """Whether everything is as the spec asks for, in truth and in the status."""
         size = self.server.custom.spec.size
         truth = Truth.of(self.etcd)
-        status = self._status()
+        status = self.status
         return (
             truth.state is not None
             and len(truth.state.voters) == len(truth.state.members) == len(truth.healthy) == size
@@ -283,8 +292,15 @@ class World:
         self.kubelet.lose_folders()
         self.checks.always()
 
-    def _status(self) -> ClusterStatus:
+    @property
+    def status(self) -> ClusterStatus:
+        """What the custom resource says."""
         return self.server.custom.status
+
+    def condition(self, kind: str) -> tuple[str, str, str]:
+        """The status, the reason and the message of a condition."""
+        found = next(one for one in self.status.conditions if one.type == kind)
+        return found.status, found.reason, found.message
 
     def _fingerprint(self) -> tuple[object, ...]:
         return tuple(len(log) for log in self.server.log.values())
@@ -294,6 +310,7 @@ class World:
     def _replica(self) -> Replica:
         def decided(replica: Replica, turn: Turn) -> None:
             self.checks.decided(turn)
+            self.told.extend(event.reason for event in turn.decision.events)
 
         return Replica(
             self.server, self.kubelet, lambda: self.now, decided=decided, acting=self.checks.acting
