@@ -29,6 +29,7 @@ from app.plan.orders import (
 from app.plan.roster import roster
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Step, Trouble
+from app.plan.symptoms import NO_QUORUM
 from app.plan.tasks import stop_members
 
 
@@ -52,12 +53,15 @@ def possible(observed: Observed, spec: ClusterSpec, journal: Journal) -> bool:
     """Whether there is nothing that the cluster could go on with.
 
     On claims that means no claim with data; without claims, no quorum, since a member can't be made to forget
-    the others without stopping it, and its data goes with its Pod.
+    the others without stopping it, and its data goes with its Pod. There may be members of which nothing is
+    known any more (their Pods were gone when the status was lost): one that stays away is no quorum either.
     """
     if journal.latch is None or fruitless(observed, spec, journal):
         return True
     kept = _kept(observed, spec, journal)
-    return not kept if persistent(spec) else len(kept) < quorum(len(roster(journal)))
+    if persistent(spec):
+        return not kept
+    return len(kept) < quorum(len(roster(journal))) or observed.ages.get(NO_QUORUM, 0.0) >= spec.replace_after
 
 
 def _kept(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[str, ...]:
@@ -68,7 +72,7 @@ def _what_is_left(observed: Observed, spec: ClusterSpec, journal: Journal) -> st
     kept = ", ".join(_kept(observed, spec, journal))
     if persistent(spec):
         return f"{kept} may have its data: name the incident in {FORCE} instead, or delete its claim"
-    return f"{kept} may have their data, which is enough for a quorum"
+    return f"{kept} may have their data, which is enough for a quorum; wait for {spec.replace_after:.0f} s"
 
 
 def follow_anew(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step | None:

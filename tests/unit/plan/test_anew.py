@@ -11,6 +11,7 @@ from app.plan.actions import CreatePod, CreateVolume, DeletePod, DeleteService, 
 from app.plan.observed import ListedMember, Observed, Order, ServiceFacts
 from app.plan.starting import INITIAL_STATE
 from app.plan.step import Plan
+from app.plan.symptoms import NO_QUORUM
 from tests.unit.plan.looks import (
     EPHEMERAL,
     FOUNDED,
@@ -133,6 +134,18 @@ def test_a_pod_that_still_runs_is_stopped_before_the_record_is_written() -> None
     assert step(unknown) == "Discarding"
     named = replace(seen, order=Order(anew="t-1", fenced=frozenset({C})))
     assert step(decide(after(named, begun, pods={}, client_service=None))) == "Done"
+
+
+def test_members_that_nobody_knows_of_any_more_are_no_dead_end() -> None:
+    """Two of five were gone when the status was lost: the three that are known seem to be enough."""
+    pods = {name: pod(name, SERVED, ready=False) for name in (B, C)}
+    seen = replace(gone(order=ANEW), pods=pods, absent=frozenset({A}))
+    assert step(decide(seen)) == ""
+    assert "found-anew" not in message(decide(seen), "Available")
+
+    late = replace(seen, ages={NO_QUORUM: 300.0})
+    assert "found-anew=t-1" in message(decide(replace(late, order=Order())), "Available")
+    assert step(decide(late)) == "Discarding"
 
 
 def test_claims_that_cannot_be_read_are_set_aside_and_go_when_the_new_cluster_is_complete() -> None:

@@ -6,7 +6,7 @@ that is removed stays removed) by what is true when it is done.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.api import names
@@ -87,6 +87,7 @@ class Checks:
     doomed: bool = False
     decisions: int = 0
     cluster_id: int = 0
+    former: set[int] = field(default_factory=set)
 
     # After every step.
 
@@ -96,7 +97,7 @@ class Checks:
         if nobodys and self.server.custom.status.journal.latch is None:
             self.cluster_id = 0  # a founding was taken back
         for process in self.etcd.processes.values():
-            if process.data is None:
+            if process.data is None or process.data.cluster_id in self.former:
                 continue
             state = process.data.state
             if process.joined:
@@ -106,6 +107,12 @@ class Checks:
             require(len(state.members) - len(state.voters) <= 1, "more than one learner")
             if process.joined and not self.doomed and self.etcd.leader(process) is process:
                 require(_value(process) >= self.acknowledged, "an acknowledged write was lost")
+
+    def given_up(self) -> None:
+        """The user has the cluster founded anew: what clients were told counts no more."""
+        self.former.add(self.cluster_id)
+        self.cluster_id = self.acknowledged = 0
+        self.doomed = False
 
     # At each decision.
 

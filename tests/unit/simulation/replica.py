@@ -23,17 +23,20 @@ from app.plan.actions import (
     CreateVolume,
     DeleteBudget,
     DeletePod,
+    DeleteService,
     DeleteVolume,
     EnsureBudget,
     EnsureService,
     MoveLeader,
     PromoteMember,
+    Quarantine,
     RemoveMember,
 )
 from app.plan.bootstrap import founders_in_doubt
 from app.plan.cluster import plan
 from app.plan.membership import CALL_SECONDS
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
+from app.plan.orders import exclusive
 from app.plan.roster import roster
 from app.plan.symptoms import symptoms
 from tests.unit.simulation import asking
@@ -136,7 +139,7 @@ class Replica:
         volumes = dict(self.cache.objects[VOLUMES])
         absent: frozenset[str] = frozenset()
         absent_volumes: frozenset[str] = frozenset()
-        if journal.latch is not None:
+        if journal.latch is not None or exclusive(journal):
             names = set(roster(journal))
             missing = names - pods.keys()
             bereft = (missing | {name for name, pod in pods.items() if pod.terminal}) - volumes.keys()
@@ -149,6 +152,8 @@ class Replica:
             pods=pods,
             volumes=volumes,
             services=frozenset(self.cache.objects[SERVICES]),
+            client_service=self.cache.objects[SERVICES].get(f"{self._server.name}-client"),
+            order=self._server.order,
             budgets=tuple(self.cache.objects[BUDGETS].values()),
             answers=answers,
             members=listed,
@@ -230,11 +235,16 @@ class Replica:
             case EnsureBudget():
                 floor = action.min_available
                 self._call(BUDGETS, lambda: server.ensure_budget(server.name, floor), outcome)
-            case DeleteBudget():
-                uid, seen = action.uid, action.resource_version
+            case DeleteBudget() | DeleteService():
+                kind = BUDGETS if isinstance(action, DeleteBudget) else SERVICES
+                name, uid, seen = action.name, action.uid, action.resource_version
                 self._call(
-                    BUDGETS,
-                    lambda: server.delete_budget(server.name, uid=uid, resource_version=seen),
+                    kind, lambda: server.delete_at_once(kind, name, uid=uid, resource_version=seen), outcome
+                )
+            case Quarantine():
+                self._call(
+                    VOLUMES,
+                    lambda: server.quarantine(action.name, action.uid, on=bool(action.token)),
                     outcome,
                 )
             case CreateVolume():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.api.status import ClusterStatus
 from app.build.pod import REVISION
-from app.plan.observed import BudgetFacts, PodFacts, VolumeFacts
+from app.plan.observed import BudgetFacts, Order, PodFacts, ServiceFacts, VolumeFacts
 from app.plan.starting import TOKEN
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Server:
     log: dict[str, list[Changed]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     made_from: dict[str, CreatePod] = field(default_factory=dict)
     writes: int = 0
+    order: Order = field(default_factory=Order)
     _version: int = 0
 
     def __post_init__(self) -> None:
@@ -169,7 +170,7 @@ class Server:
         """Create a Service, unless there is one of that name."""
         if name not in self.objects[SERVICES]:
             self.writes += 1
-            self.put(SERVICES, name, name)
+            self.put(SERVICES, name, ServiceFacts(name, self.version(), self.version()))
 
     def ensure_budget(self, name: str, min_available: int) -> None:
         """Apply the PodDisruptionBudget."""
@@ -179,13 +180,21 @@ class Server:
         made = BudgetFacts(name, uid, self.version(), ours=True, min_available=min_available)
         self.put(BUDGETS, name, made)
 
-    def delete_budget(self, name: str, *, uid: str, resource_version: str) -> None:
-        """Delete the PodDisruptionBudget of that uid and version."""
-        found = self.objects[BUDGETS].get(name)
+    def delete_at_once(self, kind: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Delete the Service or PodDisruptionBudget of that uid and version: nothing holds one."""
+        found = self.objects[kind].get(name)
         if found is None or (found.uid, found.resource_version) != (uid, resource_version):
             raise ConflictError
         self.writes += 1
-        self.drop(BUDGETS, name)
+        self.drop(kind, name)
+
+    def quarantine(self, name: str, uid: str, *, on: bool) -> None:
+        """Label the claim of that uid, or take the label off."""
+        found = self.volumes.get(name)
+        if found is None or found.uid != uid:
+            raise ConflictError
+        self.writes += 1
+        self.put(VOLUMES, name, replace(found, quarantined=on, resource_version=self.version()))
 
     def annotate(self, kind: str, name: str, uid: str, annotations: Mapping[str, str]) -> None:
         """Merge annotations into the object of that uid."""

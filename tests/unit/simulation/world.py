@@ -17,6 +17,7 @@ from app.etcd.errors import EtcdError
 from app.etcd.fake import NoAnswerError, Process, SimulatedCluster, calls
 from app.plan import gauges
 from app.plan.membership import CALL_SECONDS
+from app.plan.observed import Order
 from app.plan.starting import CLUSTER_ID
 from tests.unit.simulation.asking import Outcome
 from tests.unit.simulation.checks import UNSCHEDULABLE, Checks, Truth, ViolationError, require
@@ -32,6 +33,9 @@ Operation = tuple[str, int, int]
 WAITS = (0.1, 0.5, 1.0, 5.1, 5.1, 30.0, 310.0)
 TURNS = 600
 """How many turns the operator has to settle everything after the last fault."""
+
+QUIET = 12
+"""After how many rounds in which nothing changes nothing will."""
 
 SECONDS = 3600.0
 """And how much time: an unhealthy member is replaced after 300 s, and several may be, one by one."""
@@ -238,7 +242,7 @@ class World:
         self.server.edit(paused=False)
         self.do_takeover(0, 0)
         self._forgive()
-        if self.checks.doomed:
+        if self.checks.doomed and not self._give_up():
             return
         self._converge()
         self.now += gauges.SECONDS + 1.0  # then values that change all the time may follow once more
@@ -250,6 +254,30 @@ class World:
         require(self.server.writes == before, "a settled cluster causes writes")
         written = ClusterStatus.model_validate(self.status.to_json())
         require(written == self.status, "the status is another one when it is read")
+
+    def _give_up(self) -> bool:
+        """What is lost for good is told with a way out, and the user takes it where it is to found anew."""
+        quiet = 0
+        for _ in range(TURNS):
+            before = (self.server.writes, self._fingerprint())
+            self._round()
+            if self.settled():
+                return True  # enough of it was left after all
+            quiet = quiet + 1 if before == (self.server.writes, self._fingerprint()) else 0
+            if quiet > QUIET:
+                break
+            self.now += 31.0
+        told = {one.type: one for one in self.status.conditions}
+        available = told["Available"]
+        require(available.status == "False", f"nothing is left and Available says {available}")
+        incident = self.status.journal.incident
+        require(incident is not None and bool(incident.token), f"there is no way out: {available}")
+        if incident is None or f"found-anew={incident.token}" not in available.message:
+            require(incident is not None and incident.token in available.message, f"no way out: {available}")
+            return False
+        self.server.order = Order(anew=incident.token)
+        self.checks.given_up()
+        return True
 
     def _forgive(self) -> None:
         """What ends now was still a member's data when the fault that ends it was let through."""
