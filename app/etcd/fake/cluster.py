@@ -123,10 +123,18 @@ class SimulatedCluster:
         return leader.data.state
 
     def commit(self, via: Process, **changes: Any) -> State:
-        """Append to the log through a member, and return the state after it."""
-        leader = self.leader(via)
-        self._append(leader, replace(self.committed(via), **changes))
-        after = self._state(leader)
+        """Append to the log through a member, and return the state after it.
+
+        A quorum of the membership before it has the entry by then, whatever the membership after it allows:
+        a change that leaves no reachable quorum is committed all the same (raft: a configuration counts from
+        the entry on that makes it).
+        """
+        before, leader = self.committed(via), self.leader(via)
+        if leader is None:
+            raise NoAnswerError
+        self._append(leader, replace(before, **changes))
+        after = leader.held.state
+        self._replicate(leader, self.group(leader))
         self.settle()
         return after
 
@@ -256,9 +264,6 @@ class SimulatedCluster:
     def _append(self, leader: Process | None, state: State) -> None:
         if leader is not None:
             leader.held.state = replace(state, index=state.index + 1)
-
-    def _state(self, process: Process | None) -> State:
-        return process.held.state if process is not None else _EMPTY
 
     def _note_connections(self) -> None:
         now = self.clock()

@@ -229,6 +229,21 @@ async def test_a_removed_member_ends_also_when_it_comes_back_later() -> None:
     assert world.etcd.start("m2", cluster={}, state="existing") is Exit.REMOVED
 
 
+async def test_a_leader_that_removes_itself_leaves_that_to_a_quorum_and_the_log_does_not_fork() -> None:
+    """The removal is committed by m1 and m2; that m0 lags and so m1 alone is no quorum comes after it."""
+    world = World(3)
+    world.etcd.connect("m0", lagging=True)
+    await asyncio.sleep(6)
+    assert world.etcd.leader(world.etcd.processes["m1"]) is world.etcd.processes["m2"]
+    client = await world.client("m1")
+    await client.member_remove(world.member_id("m2"), deadline=DEADLINE)
+    world.etcd.connect("m0")
+    held = [process.held.state for process in world.etcd.processes.values()]
+    assert {member.name for state in held for member in state.members.values()} == {"m0", "m1"}
+    by_index = {state.index: state for state in held}
+    assert all(by_index[state.index] == state for state in held)
+
+
 async def test_a_member_that_is_cut_off_has_a_stale_list_and_no_quorum() -> None:
     world = World(3)
     await asyncio.sleep(6)
