@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Awaitable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Literal, NoReturn
 
 import aiohttp
@@ -24,6 +25,7 @@ from app.act.own_image import OwnImage
 from app.api.rules.service import client_service
 from app.build.common import Platform
 from app.config import Config, WebhookMode
+from app.controllers.claims import Claims
 from app.controllers.cluster import ClusterController, Hands
 from app.errors import OperatorError
 from app.etcd.client import Dialer
@@ -40,12 +42,14 @@ from app.kube.transport import Transport
 from app.kube.workers import Workers
 from app.observe.caches import BY_NAMESPACE, make_caches
 from app.observe.cluster import Observer
+from app.observe.locks import Locks
 from app.observe.pulse import Pulse
 from app.ops.health import HealthServer
 from app.ops.logging import get_logger, setup
 from app.ops.metrics import Metrics
 from app.ops.supervision import supervise
 from app.ops.watchdog import Watchdog
+from app.plan.claiming import DURATIONS, Claimant
 from certs.certificates import Certificates, certificates
 from webhooks.routes import hooks, rules_of
 from webhooks.server import WebhookServer
@@ -87,11 +91,13 @@ class Operator:
             host=config.listen_host, port=config.listen_port, checks=checks, metrics=metrics
         )
         lease = config.lease
+        name = identity()
+        self._me = Claimant(f"{config.namespace}/{lease.name}", name, round(DURATIONS * lease.duration))
         self.elector = Elector(
             self._api,
             namespace=config.namespace,
             name=lease.name,
-            identity=identity(),
+            identity=name,
             timing=Timing(lease.duration, lease.renew_deadline, lease.retry_period),
             metrics=metrics,
         )
@@ -121,7 +127,7 @@ class Operator:
             self._caches,
             self._queue,
             Hands(
-                observer=Observer(self._api, self._caches, self._dialer),
+                observer=Observer(self._api, self._caches, self._dialer, home=self._config.namespace),
                 pulse=Pulse(self._session),
                 actor=Actor(
                     fenced,
@@ -137,6 +143,13 @@ class Operator:
                     ),
                 ),
                 recorder=self._recorder,
+                claims=Claims(
+                    self._me,
+                    Locks(self._api),
+                    self._recorder,
+                    metrics=self._metrics,
+                    now=lambda: datetime.now(UTC),
+                ),
             ),
             scope=self._config.scope,
             metrics=self._metrics,

@@ -13,7 +13,7 @@ from app.act.membership import Membership
 from app.act.own_image import OwnImage
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
-from app.build.common import APPLIED_ANNOTATION, MEMBER_LABEL, QUARANTINE_LABEL, Platform, selector
+from app.build.common import APPLIED_ANNOTATION, MEMBER_LABEL, QUARANTINE_LABEL, Platform, owner, selector
 from app.build.helper import helper
 from app.build.pdb import pdb
 from app.build.pod import pod
@@ -48,6 +48,7 @@ from app.plan.actions import (
     Quarantine,
     RemoveMember,
     SetRetention,
+    TakeOver,
 )
 from app.plan.observed import ClusterRef
 
@@ -55,7 +56,7 @@ log = get_logger(__name__)
 
 T = TypeVar("T", bound=Object)
 
-Mark: TypeAlias = Annotate | Label | Quarantine | SetRetention
+Mark: TypeAlias = Annotate | Label | Quarantine | SetRetention | TakeOver
 
 
 class Actor:
@@ -124,7 +125,7 @@ class Actor:
                 await self._create(cluster, PODS, self._caches.pods, body)
             case CreateHelper():
                 await self._create_helper(cluster, spec, action)
-            case Annotate() | Label() | Quarantine() | SetRetention():
+            case Annotate() | Label() | Quarantine() | SetRetention() | TakeOver():
                 await self._mark(cluster, action)
             case DeletePod() | DeleteVolume() | DeleteService() | DeleteBudget():
                 await self._delete(cluster, action)
@@ -171,7 +172,8 @@ class Actor:
         await self._create(cluster, PODS, self._caches.pods, body)
 
     async def _mark(self, cluster: ClusterRef, action: Mark) -> None:
-        cache: Informer[Any] = self._caches.pods if action.kind == PODS.kind else self._caches.volumes
+        caches = (self._caches.pods, self._caches.volumes, self._caches.services)
+        cache: Informer[Any] = next(one for one in caches if one.resource.kind == action.kind)
         # The uid is immutable: a patch that names another one is refused, so it works as a precondition.
         body = {"metadata": {"uid": action.uid, **_marks(cluster, action)}}
         try:
@@ -218,6 +220,8 @@ def _marks(cluster: ClusterRef, action: Mark) -> JsonObject:
             return {"annotations": dict(action.annotations)}
         case Label():
             return {"labels": {**selector(cluster.name), MEMBER_LABEL: action.name}}
+        case TakeOver():
+            return {"ownerReferences": [owner(cluster)]}
         case Quarantine():
             return {"labels": {QUARANTINE_LABEL: action.token or None}}
         case SetRetention():

@@ -22,7 +22,7 @@ from app.api.cluster import EtcdCluster
 from app.api.restore import EtcdRestore
 from app.api.schema import at, structural
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Grows with every change of a CRD: the operator replaces an older one and leaves a newer one alone."""
 
 VERSION_ANNOTATION = f"{GROUP}/schema-version"

@@ -124,6 +124,10 @@ class LatchedMember(Remembered):
     """UID of the member's PersistentVolumeClaim; empty for an emptyDir. Another UID means the data is
     gone.
     """
+    adopted: bool = False
+    """Whether another operator made the member: its data is root's."""
+    peer_url: Text = Field(default="", alias="peerURL")
+    """Its peer URL, where it is not the one that the spec gives."""
 
 
 class Latch(Remembered):
@@ -149,18 +153,18 @@ class Claim(Remembered):
     holder: Annotated[str, at_most(512)] = ""
     """Namespace and name of the operator's Lease."""
     identity: Annotated[str, at_most(253)] = ""
-    """The Pod that leads."""
+    """The process that led when the claim was made."""
     heartbeat: Timestamp = ""
-    """When the holder wrote last."""
+    """When the claim was made. That it lives on, the renewals of the holder's Lease say."""
     duration_seconds: Annotated[int, INT32] = 0
-    """How long after its heartbeat a claim is live, by the reader's own clock."""
+    """For how long the Lease must not have been renewed, by the reader's own clock, for it to be void."""
 
 
 class Intent(Remembered):
     """A membership change that is about to be sent, or was sent with an outcome not known yet."""
 
     action: Annotated[str, at_most(64)] = ""
-    """Add, Promote, Remove or MoveLeader."""
+    """Add, AddVoter, Promote, Remove or MoveLeader."""
     member: Name = ""
     """The member's name."""
     id: HexId = ""

@@ -17,13 +17,12 @@ from app.api.cluster import ClusterSpec, PodPolicy
 from app.api.defaults import DEFAULT_REPOSITORY
 from app.build.common import MEMBER_LABEL, Platform, owner, selector
 from app.build.probes import probes
-from app.build.revision import revision
 from app.etcd import flags
 from app.plan.actions import CreatePod
 from app.plan.observed import ClusterRef
+from app.plan.revision import REVISION, revision
 
 PREFIX = "etcd.database.coreos.com/"
-REVISION = PREFIX + "revision"
 VERSION = "etcd.version"
 DATA_VOLUME = "etcd-data"
 DATA_ROOT = "/var/etcd"
@@ -59,7 +58,10 @@ def pod(cluster: ClusterRef, spec: ClusterSpec, action: CreatePod, *, platform: 
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": policy.termination_grace_period_seconds or GRACE_SECONDS,
-        "securityContext": {**_security(platform), **(policy.security_context or {})},
+        "securityContext": {
+            **_security(platform, as_root=action.as_root),
+            **(policy.security_context or {}),
+        },
         "containers": [_container(cluster, spec, action, version=version, own=own, fed=fed)],
         "volumes": [_volume(policy, action.member)],
         **_scheduling(cluster, policy),
@@ -135,7 +137,9 @@ def _volume(policy: PodPolicy, member: str) -> JsonObject:
     return {"name": DATA_VOLUME, "persistentVolumeClaim": {"claimName": member}}
 
 
-def _security(platform: Platform) -> JsonObject:
+def _security(platform: Platform, *, as_root: bool) -> JsonObject:
+    if as_root:  # the data is root's, and not every kind of volume lets the kubelet give it to another group
+        return {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}
     context: JsonObject = {
         "runAsNonRoot": True,
         "fsGroupChangePolicy": "OnRootMismatch",

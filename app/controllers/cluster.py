@@ -18,6 +18,7 @@ from app.api.base import API_VERSION, GROUP, JsonObject
 from app.api.conditions import is_true
 from app.api.status import ClusterStatus, ConditionType
 from app.config import Scope
+from app.controllers.claims import Claims
 from app.controllers.patience import Patience
 from app.controllers.stopwatch import Stopwatch
 from app.kube.events import Recorder, Reference
@@ -59,6 +60,7 @@ class Hands:
     pulse: Pulse
     actor: Actor
     recorder: Recorder
+    claims: Claims
 
 
 class ClusterController:
@@ -97,6 +99,7 @@ class ClusterController:
         """Begin a term: what an earlier one has timed counts no more, and all clusters are looked at."""
         self._leading_since = time.monotonic()
         self._stopwatch.restart()
+        self._hands.claims.restart()
         for key in self._caches.clusters.store:
             self._queue.add(key, priority=LOW)
 
@@ -141,10 +144,11 @@ class ClusterController:
             self._stopwatch.forget(key)
             self._gauges.pop(key, None)
             self._hands.pulse.forget(key)
+            self._hands.claims.forget(key)
             self._queue.drop(key)
             return None
         if not takes(obj, self._scope) or obj.metadata.deletion_timestamp is not None:
-            self._hands.pulse.forget(key)
+            await self._leave(key, obj)
             return None
         fingerprint = self._hands.observer.fingerprint(obj)
         if await self._hands.pulse.beats(key, fingerprint):
@@ -155,7 +159,10 @@ class ClusterController:
             uid=obj.metadata.uid,
             generation=obj.metadata.generation,
         )
-        status = _status(obj)
+        status = await self._hands.claims.claimed(key, _reference(obj), _status(obj))
+        if status is None:
+            self._hands.pulse.forget(key)
+            return SETTLED
         metadata = _metadata(obj)
         accepted = accept(metadata, obj.spec, status)
         if accepted is None:
@@ -163,6 +170,14 @@ class ClusterController:
             await self._hands.actor.write_status(obj, refused.to_json())
             return None
         return await self._advance(key, obj, cluster, status, accepted, fingerprint)
+
+    async def _leave(self, key: str, obj: CustomObject) -> None:
+        """Let go of a cluster that is being deleted, or that is another operator's to take."""
+        self._hands.pulse.forget(key)
+        self._hands.claims.forget(key)
+        released = self._hands.claims.released(_status(obj))
+        if released is not None and obj.metadata.deletion_timestamp is None:
+            await self._hands.actor.write_status(obj, released.to_json())
 
     async def _advance(
         self,
@@ -205,19 +220,23 @@ class ClusterController:
         return 0.0 if wrote and decision.status.journal != journal else decision.requeue_after
 
     def _tell(self, obj: CustomObject, before: ClusterStatus, decision: Plan) -> None:
-        reference = Reference(
-            api_version=API_VERSION,
-            kind="EtcdCluster",
-            namespace=obj.metadata.namespace,
-            name=obj.metadata.name,
-            uid=obj.metadata.uid,
-        )
+        reference = _reference(obj)
         for event in decision.events:
             self._hands.recorder.emit(
                 reference, type=event.type, reason=event.reason, action=event.action, note=event.note
             )
         if decision.status.phase == "Failed" != before.phase:
             self._metrics.clusters_failed.inc()
+
+
+def _reference(obj: CustomObject) -> Reference:
+    return Reference(
+        api_version=API_VERSION,
+        kind="EtcdCluster",
+        namespace=obj.metadata.namespace,
+        name=obj.metadata.name,
+        uid=obj.metadata.uid,
+    )
 
 
 def _is_as_it_was(old: Object, new: Object) -> bool:

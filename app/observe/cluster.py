@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import ClusterStatus
-from app.build.common import CLUSTER_UID, selector
-from app.build.service import service
+from app.build.common import selector
 from app.etcd.client import Dialer
 from app.etcd.endpoint import Endpoint
 from app.etcd.errors import AuthRequired, EtcdError
@@ -23,7 +22,9 @@ from app.kube.errors import NotFound
 from app.kube.objects import CustomObject, Object, Pod, PodDisruptionBudget
 from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
 from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
-from app.observe.facts import budget_facts, helper_of, pod_facts, service_is, volume_facts
+from app.observe.facts import budget_facts, helper_of, pod_facts, volume_facts
+from app.observe.locks import Locks
+from app.observe.services import client_service, former_services, is_ours, own_services, ownerless_services
 from app.plan.bootstrap import founders_in_doubt
 from app.plan.observed import (
     Answer,
@@ -33,7 +34,6 @@ from app.plan.observed import (
     ListedMember,
     Observed,
     PodFacts,
-    ServiceFacts,
     Task,
 )
 from app.plan.orders import exclusive
@@ -51,10 +51,13 @@ LIST_SECONDS = 2.0
 class Observer:
     """Takes looks at clusters."""
 
-    def __init__(self, api: Api, caches: Caches, dialer: Dialer) -> None:
+    def __init__(self, api: Api, caches: Caches, dialer: Dialer, *, home: str) -> None:
+        """Look through ``caches``, and at members through ``dialer``; ``home`` is our own namespace."""
         self._api = api
         self._caches = caches
         self._dialer = dialer
+        self._locks = Locks(api)
+        self._home = home
 
     def fingerprint(self, obj: CustomObject) -> Hashable:
         """What the caches show of a cluster, to be compared for equality.
@@ -84,14 +87,14 @@ class Observer:
         ours = [
             (pod, helper_of(pod))
             for pod in self._caches.pods.store.by_index(BY_CLUSTER, cluster.key)
-            if _is_ours(pod, cluster)
+            if is_ours(pod, cluster)
         ]
         pods = {pod.metadata.name: pod_facts(pod) for pod, helper in ours if helper is None}
         helpers = {helper.pod.name: helper for _, helper in ours if helper is not None}
         volumes = {
             claim.metadata.name: volume_facts(claim)
             for claim in self._caches.volumes.store.by_index(BY_CLUSTER, cluster.key)
-            if _is_ours(claim, cluster)
+            if is_ours(claim, cluster)
         }
         in_doubt = founders_in_doubt(status.journal, spec)
         if in_doubt:
@@ -99,21 +102,24 @@ class Observer:
             pods = {name: pod for name, pod in pods.items() if name not in in_doubt}
             pods |= {pod.metadata.name: pod_facts(pod) for pod in live}
         record = status.journal.bootstrap
-        members = frozenset(roster(status.journal))
+        # Without a record, whoever is there may be the old operator's: etcd then says who the members are.
+        unrecorded = await self._ask(pods) if record is None and pods else None
+        said = (unrecorded[1] or ()) if unrecorded is not None else ()
+        members = frozenset(roster(status.journal) or (one.name for one in said if names.is_label(one.name)))
         missing = members - pods.keys()
         # One that waits for a claim that is gone looks like any other that has not started yet.
         bereft = (missing | {name for name, pod in pods.items() if not pod.running}) - volumes.keys()
-        # Before the latch nothing depends on it: there is no data that could be taken for lost.
-        latched = status.journal.latch is not None or exclusive(status.journal)
-        stray_pods, absent = await self._look(PODS, cluster, missing if latched else ())
+        # While a cluster is founded nothing depends on it: there is no data that could be taken for lost.
+        founding = record is not None and status.journal.latch is None and not exclusive(status.journal)
+        stray_pods, absent = await self._look(PODS, cluster, () if founding else missing)
         pods |= {pod.metadata.name: pod_facts(pod) for pod in stray_pods}
         stray_claims, absent_volumes = await self._look(
-            PERSISTENT_VOLUME_CLAIMS, cluster, bereft & members if latched else ()
+            PERSISTENT_VOLUME_CLAIMS, cluster, () if founding else bereft & members
         )
         volumes |= {claim.metadata.name: volume_facts(claim) for claim in stray_claims}
         conflicts, existing, fading = await self._obstacles(cluster, spec) if record is None else ((), (), ())
-        answers, listed, locked = await self._ask(pods)
-        services = self._services(cluster, spec)
+        answers, listed, locked = unrecorded or await self._ask(pods)
+        services = own_services(self._caches, cluster, spec)
         return Observed(
             cluster=cluster,
             status=status,
@@ -121,8 +127,8 @@ class Observer:
             volumes=volumes,
             services=frozenset(services),
             drifted=frozenset(name for name, settled in services.items() if not settled),
-            former_services=self._former_services(cluster, spec),
-            client_service=self._client_service(cluster, spec),
+            former_services=former_services(self._caches, cluster, spec),
+            client_service=client_service(self._caches, cluster, spec),
             budgets=self._budgets(cluster, [pod for pod, _ in ours]),
             answers=answers,
             members=listed,
@@ -141,35 +147,9 @@ class Observer:
             conflicts=conflicts,
             existing_data=existing,
             fading=fading,
+            old_locks=await self._locks.old({cluster.namespace, self._home}) if unrecorded else (),
+            ownerless=ownerless_services(self._caches, cluster, spec),
         )
-
-    def _services(self, cluster: ClusterRef, spec: ClusterSpec) -> dict[str, bool]:
-        """The Services of ours that exist, and whether each is as it would be written."""
-        wanted = {names.peer_service(cluster.name): False, spec.client_service(cluster.name): True}
-        found = {name: self._caches.services.store.get(f"{cluster.namespace}/{name}") for name in wanted}
-        return {
-            name: service_is(live, service(cluster, spec.service, name=name, client=wanted[name]))
-            for name, live in found.items()
-            if live is not None and _is_ours(live, cluster) and live.metadata.deletion_timestamp is None
-        }
-
-    def _former_services(self, cluster: ClusterRef, spec: ClusterSpec) -> tuple[ServiceFacts, ...]:
-        """Those of ours under another name than is wanted now."""
-        wanted = {names.peer_service(cluster.name), spec.client_service(cluster.name)}
-        return tuple(
-            ServiceFacts(live.metadata.name, live.metadata.uid, live.metadata.resource_version)
-            for live in self._caches.services.store.by_index(BY_CLUSTER, cluster.key)
-            if _is_ours(live, cluster)
-            and live.metadata.deletion_timestamp is None
-            and live.metadata.name not in wanted
-        )
-
-    def _client_service(self, cluster: ClusterRef, spec: ClusterSpec) -> ServiceFacts | None:
-        name = spec.client_service(cluster.name)
-        live = self._caches.services.store.get(f"{cluster.namespace}/{name}")
-        if live is None or not _is_ours(live, cluster):
-            return None
-        return ServiceFacts(name, live.metadata.uid, live.metadata.resource_version)
 
     def _budgets(self, cluster: ClusterRef, pods: Sequence[Pod]) -> tuple[BudgetFacts, ...]:
         """What there is of PodDisruptionBudgets that may be about these Pods of the cluster."""
@@ -195,7 +175,7 @@ class Observer:
                 there.append(await self._api.get(resource, cluster.namespace, name))
             except NotFound:
                 absent.add(name)
-        return [obj for obj in there if _is_ours(obj, cluster)], frozenset(absent)
+        return [obj for obj in there if is_ours(obj, cluster)], frozenset(absent)
 
     async def _absent_helpers(
         self, cluster: ClusterRef, status: ClusterStatus, present: Collection[str]
@@ -233,16 +213,16 @@ class Observer:
             for obj in await self._api.list(resource, cluster.namespace, label_selector=labels):
                 name = f"{resource.kind}/{obj.metadata.name}"
                 ends = obj.metadata.deletion_timestamp is not None
-                if ends or (obj.metadata.controller is not None and not _is_ours(obj, cluster)):
+                if ends or (obj.metadata.controller is not None and not is_ours(obj, cluster)):
                     fading.append(name)
-                elif not _is_ours(obj, cluster):
+                elif not is_ours(obj, cluster):
                     existing.append(name)
         for service_name in (names.peer_service(cluster.name), spec.client_service(cluster.name)):
             try:
                 found = await self._api.get(SERVICES, cluster.namespace, service_name)
             except NotFound:
                 continue
-            if _is_ours(found, cluster):
+            if is_ours(found, cluster):
                 continue
             target = fading if _is_cluster_child(found) else conflicts
             target.append(f"Service/{service_name}")
@@ -287,13 +267,6 @@ class Observer:
             )
             for member in listed.members
         )
-
-
-def _is_ours(obj: Object, cluster: ClusterRef) -> bool:
-    controller = obj.metadata.controller
-    if controller is None:  # a claim that is to outlive the custom resource
-        return obj.metadata.annotation(CLUSTER_UID) == cluster.uid
-    return controller.uid == cluster.uid
 
 
 def _is_cluster_child(obj: Object) -> bool:

@@ -139,6 +139,9 @@ class Metrics:
         self.clusters_deleted = self._gauge(f"{prefix}_deleted", "Clusters that were deleted")
         self.clusters_modified = self._gauge(f"{prefix}_modified", "Clusters whose spec was changed")
         self.clusters_failed = self._gauge(f"{prefix}_failed", "Clusters that turned to Failed")
+        self.clusters_of_others = self._gauge(
+            f"{prefix}_claimed_by_another", "Clusters left alone, since another operator acts on them"
+        )
         self.cluster_reconcile_duration = self._histogram(
             "etcd_operator_cluster_reconcile_duration",
             "How long reconciles of clusters took, in seconds",

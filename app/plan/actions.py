@@ -56,13 +56,14 @@ class CreatePod:
     """Create the Pod of a member.
 
     ``annotations`` carry what etcd reads at each start (initial cluster and its state); ``token`` is the
-    initial cluster token, which never changes.
+    initial cluster token, which never changes. One ``as_root`` finds data that root has written.
     """
 
     member: str
     peer_url: str
     annotations: Mapping[str, str]
     token: str
+    as_root: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,15 @@ class Label:
     """Put our labels back on a Pod or a PersistentVolumeClaim that still has this uid."""
 
     kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Make the custom resource the controller of a Service that has none, if it still has this uid."""
+
+    kind: ClassVar[str] = "Service"
     name: str
     uid: str
 
@@ -191,6 +201,7 @@ Action = (
     | CreateHelper
     | Annotate
     | Label
+    | TakeOver
     | Quarantine
     | SetRetention
     | Deletion

@@ -18,6 +18,7 @@ from app.api.status import Bootstrap, Journal
 from app.etcd import identity
 from app.etcd.model import quorum
 from app.plan.actions import Action, DeletePod, DeleteVolume
+from app.plan.adoption import adopt
 from app.plan.latching import note, settle
 from app.plan.losses import unreadable
 from app.plan.members import revive
@@ -30,7 +31,7 @@ from app.plan.step import Event, Step, Trouble
 def found(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     """Decide the steps before the latch."""
     if journal.bootstrap is None:
-        return recall(observed, journal) or _record(observed, spec, journal)
+        return recall(observed, journal) or adopt(observed, spec, journal) or _record(observed, spec, journal)
     latched = note(observed, spec, journal)
     if latched.latch is None:
         record = journal.bootstrap

@@ -11,11 +11,12 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, LatchedMember
 from app.etcd import identity
 from app.etcd.model import quorum
-from app.plan.actions import Action, Annotate, EnsureService, Label, SetRetention
+from app.plan.actions import Action, Annotate, EnsureService, Label, SetRetention, TakeOver
 from app.plan.gauges import gauge
 from app.plan.losses import persistent
-from app.plan.observed import Answer, Observed
-from app.plan.roster import roster, updated
+from app.plan.observed import Answer, ClusterRef, Observed, PodFacts
+from app.plan.revision import REVISION, revision
+from app.plan.roster import adopted, roster, updated
 from app.plan.starting import annotations, highest, ids
 
 
@@ -87,12 +88,12 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
     if journal.latch is None:
         return ()
     marks: list[Action] = [Label(*one) for one in sorted(observed.stray)]
+    if any(adopted(name, journal) for name in roster(journal)):
+        marks += [TakeOver(name, uid) for _, name, uid in sorted(observed.ownerless)]
     for name in roster(journal):
         pod, volume = observed.pods.get(name), observed.volumes.get(name)
         if pod is not None and not pod.terminating:
-            wanted = annotations(name, observed.cluster, spec, journal)
-            if not persistent(spec):
-                wanted |= highest(name, journal)
+            wanted = _marks(pod, observed.cluster, spec, journal)
             if not wanted.items() <= pod.annotations.items():
                 marks.append(Annotate("Pod", name, pod.uid, wanted))
         if volume is not None and not volume.terminating:
@@ -103,6 +104,17 @@ def settle(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple[tup
                 version = volume.resource_version
                 marks.append(SetRetention(name, volume.uid, version, retain=spec.retains))
     return tuple(marks), ensure(observed, spec.client_service(observed.cluster.name), client=True)
+
+
+def _marks(pod: PodFacts, cluster: ClusterRef, spec: ClusterSpec, journal: Journal) -> dict[str, str]:
+    """What a member's Pod is to carry."""
+    wanted = annotations(pod.name, cluster, spec, journal)
+    if not persistent(spec):
+        wanted |= highest(pod.name, journal)
+    if adopted(pod.name, journal) and not pod.revision:
+        # As it runs it is what the spec asks for: no reason to make it anew.
+        wanted[REVISION] = revision(spec)
+    return wanted
 
 
 def ensure(observed: Observed, service: str, *, client: bool) -> tuple[Action, ...]:

@@ -23,6 +23,7 @@ from app.plan.latching import serving
 from app.plan.losses import lost
 from app.plan.naming import unused
 from app.plan.observed import Answer, ListedMember, Observed
+from app.plan.roster import ADD_VOTER
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
 from app.plan.symptoms import joining, unhealthy
@@ -38,6 +39,9 @@ Longer where the spec is more patient with voters.
 
 COPY_BYTES_PER_SECOND = 5_000_000
 """The slowest copying to a learner that is waited for (100 MB took 0.5 to 6 s on two cores)."""
+
+LEARNERS_SINCE = (3, 4)
+"""The first version of etcd that knows learners. An older one takes a learner for a voter, in silence."""
 
 IN_SYNC = 1000
 """A learner is promoted when its applied index is this close to the leader's; etcd asks for 90 % only."""
@@ -146,6 +150,7 @@ def _without_outcome(journal: Journal, seats: Seats) -> Journal:
     there = next((member for member in seats.members if member.name == intent.member), None)
     done = {
         "Add": there is not None,
+        ADD_VOTER: there is not None,
         "Promote": there is None or not there.learner,
         "Remove": there is None,
         "MoveLeader": seats.leader is not None and seats.leader.name != intent.member,
@@ -262,12 +267,12 @@ def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats,
     down = [member.name for member in seats.voters if member.name not in seats.healthy]
     held_up = not all(_has_no_place(observed, name) for name in down)
     refused = bool(down) and seats.healthy_voters() < quorum(len(seats.voters) + 1)
-    if seats.learners or held_up or refused:
+    learner = all(parse(version) >= LEARNERS_SINCE for version in _versions(spec, seats))
+    if seats.learners or held_up or refused or (down and not learner):
         return None
     name, journal = _next_name(observed, journal, seats)
-    learner = parse(versions.bare(spec.version or versions.DEFAULT)) >= (3, 4)
     return Change(
-        _intending(journal, "Add", name, 0),
+        _intending(journal, "Add" if learner else ADD_VOTER, name, 0),
         AddMember(name, peer_urls(observed.cluster, spec, [name])[name], learner, via),
         event=Event("NewMemberAdded", "ScaleUp", f"{name} is added as a {'learner' if learner else 'voter'}"),
     )
@@ -278,9 +283,15 @@ def _has_no_place(observed: Observed, member: str) -> bool:
     return pod is not None and pod.trouble is not None and pod.trouble[0] == "MemberUnschedulable"
 
 
+def _versions(spec: ClusterSpec, seats: Seats) -> tuple[str, ...]:
+    """What the members run and what the next one will."""
+    wanted = versions.bare(spec.version or versions.DEFAULT)
+    return (wanted, *(answer.version for answer in seats.healthy.values()))
+
+
 def _next_name(observed: Observed, journal: Journal, seats: Seats) -> tuple[str, Journal]:
     """The name of an add that may have been sent already, else one that was never used."""
-    if journal.intent is not None and journal.intent.action == "Add":
+    if journal.intent is not None and journal.intent.action in {"Add", ADD_VOTER}:
         return journal.intent.member, journal
     taken = {*observed.pods, *observed.volumes, *(member.name for member in seats.members)}
     (name,), journal = unused(observed.cluster, journal, taken, count=1)

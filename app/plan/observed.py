@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from app.api.status import ClusterStatus
+from app.plan.revision import REVISION
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -73,7 +74,7 @@ class PodFacts:
     @property
     def revision(self) -> str:
         """The hash of what the user asked for when the Pod was made."""
-        return self.annotations.get("etcd.database.coreos.com/revision", "")
+        return self.annotations.get(REVISION, "")
 
     @property
     def terminal(self) -> bool:
@@ -179,6 +180,19 @@ class Order:
     anew: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock of the old operator's that somebody is noted to hold.
+
+    ``renewed`` differs with each renewal, and one that has not been renewed for ``seconds`` has run out.
+    """
+
+    what: str
+    holder: str
+    renewed: str
+    seconds: float
+
+
 _NO_ORDER = Order()
 
 
@@ -205,6 +219,9 @@ class Observed:
 
     ``ages`` says for how many seconds this process has seen each symptom of `app.plan.symptoms`, and
     ``leading_for`` for how many it has led, both on its own monotonic clock.
+
+    ``old_locks`` are those of the old operator, where members wait to be adopted, and ``ownerless`` are
+    Services with our labels, under a name that we need, without a controller: by kind, name and uid.
 
     What stands in the way of a new cluster, as ``kind/name``: ``conflicts`` have a name that we need and
     another controller, ``existing_data`` are volumes with data of a cluster of this name, ``fading`` are
@@ -237,3 +254,5 @@ class Observed:
     conflicts: tuple[str, ...] = ()
     existing_data: tuple[str, ...] = ()
     fading: tuple[str, ...] = ()
+    old_locks: tuple[Lock, ...] = ()
+    ownerless: frozenset[tuple[str, str, str]] = frozenset()

@@ -11,15 +11,23 @@ from app.api.status import Bootstrap, Journal, Latch, LatchedMember
 from app.etcd import identity
 from app.plan.observed import Observed
 from app.plan.roster import updated
-from app.plan.starting import CLUSTER_ID, HIGHEST, INITIAL_CLUSTER, INITIAL_STATE, MEMBER_ID, NEW, TOKEN
+from app.plan.starting import (
+    ADOPTED,
+    CLUSTER_ID,
+    HIGHEST,
+    INITIAL_CLUSTER,
+    INITIAL_STATE,
+    MEMBER_ID,
+    NEW,
+    TOKEN,
+)
 from app.plan.step import Event, Step, Trouble
 
 
 def recall(observed: Observed, journal: Journal) -> Step | None:
     """Make the record anew from what the children say; None where there are none.
 
-    Children of ours that say nothing are another operator's: the old one's members, or what is left of them.
-    Founding a cluster beside them would send clients to both.
+    Children of ours that say nothing are another operator's: see `app.plan.adoption`.
     """
     said = _said(observed)
     known = {marks[CLUSTER_ID] for marks in said.values() if marks.get(CLUSTER_ID)}
@@ -30,7 +38,7 @@ def recall(observed: Observed, journal: Journal) -> Step | None:
     if not known and not founders:
         if not said and observed.volumes:
             return Step(journal, troubles=(_set_aside(observed),))
-        return Step(journal, troubles=(_unmarked(said),)) if said else None
+        return None
     token = next((marks[TOKEN] for marks in said.values() if marks.get(TOKEN)), observed.cluster.uid)
     # Founders that are not known any more have all served; whoever has not was added later, and helps to
     # found nothing.
@@ -56,14 +64,6 @@ def _set_aside(observed: Observed) -> Trouble:
     """All that is left was set aside by a recovery of which nothing is known any more."""
     text = (
         f"{', '.join(sorted(observed.volumes))} was set aside by a recovery; delete it to discard that data"
-    )
-    return Trouble("ExistingDataFound", text, stalled=True)
-
-
-def _unmarked(said: Mapping[str, Mapping[str, str]]) -> Trouble:
-    text = (
-        f"{', '.join(said)} belongs to this cluster and carries no record of ours: another operator made it. "
-        "Adopting members is not available yet, so nothing is touched; choose another name for a new cluster"
     )
     return Trouble("ExistingDataFound", text, stalled=True)
 
@@ -96,6 +96,7 @@ def _latch(observed: Observed, said: Mapping[str, Mapping[str, str]], cluster_id
         name: LatchedMember(
             id=marks.get(MEMBER_ID, ""),
             pvc_uid=observed.volumes[name].uid if name in observed.volumes else "",
+            adopted=marks.get(ADOPTED) == "true",
         )
         for name, marks in said.items()
         if marks.get(CLUSTER_ID)

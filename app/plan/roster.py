@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from app.api.status import Journal
 from app.plan.observed import ListedMember, Observed
 
+ADD_VOTER = "AddVoter"
+"""The intent to add a member as a voter, as to an etcd that knows no learners."""
+
 
 def roster(journal: Journal) -> tuple[str, ...]:
     """The members as they were listed last; before the latch, the founders."""
@@ -23,10 +26,28 @@ def updated(observed: Observed, journal: Journal) -> tuple[str, ...]:
     before = roster(journal)
     now = listed(observed)
     if not now:
-        return before
+        return (*before, *_coming(before, journal))
     return (*(name for name in before if name in now), *(name for name in now if name not in before))
+
+
+def _coming(before: tuple[str, ...], journal: Journal) -> tuple[str, ...]:
+    """A voter that may have been added, while nobody can list it.
+
+    To a cluster of one or two it may be what the quorum lacks: it is started then, or there would be no list
+    ever again. A learner lacks in no quorum.
+    """
+    intent = journal.intent
+    if intent is None or intent.action != ADD_VOTER or intent.member in before:
+        return ()
+    return (intent.member,)
 
 
 def served(member: str, journal: Journal) -> bool:
     """Whether a member has ever been seen serving."""
     return journal.latch is not None and member in journal.latch.members
+
+
+def adopted(member: str, journal: Journal) -> bool:
+    """Whether another operator made a member."""
+    known = journal.latch.members.get(member) if journal.latch else None
+    return known is not None and known.adopted

@@ -13,14 +13,16 @@ from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.plan.actions import CreatePod
+from app.plan.losses import persistent
 from app.plan.observed import ClusterRef
-from app.plan.roster import roster, served
+from app.plan.roster import adopted, roster, served
 
 INITIAL_CLUSTER = "etcd.database.coreos.com/initial-cluster"
 INITIAL_STATE = "etcd.database.coreos.com/initial-cluster-state"
 CLUSTER_ID = "etcd.database.coreos.com/cluster-id"
 MEMBER_ID = "etcd.database.coreos.com/member-id"
 HIGHEST = "etcd.database.coreos.com/highest-revision"
+ADOPTED = "etcd.database.coreos.com/adopted"
 TOKEN = "etcd.database.coreos.com/initial-cluster-token"  # noqa: S105 - a name
 
 NEW = "new"
@@ -44,6 +46,17 @@ def peer_urls(cluster: ClusterRef, spec: ClusterSpec, members: Iterable[str]) ->
     }
 
 
+def known_urls(
+    cluster: ClusterRef, spec: ClusterSpec, members: Iterable[str], journal: Journal
+) -> Mapping[str, str]:
+    """The peer URLs as etcd has them: an adopted member keeps what it was added with."""
+    kept = journal.latch.members if journal.latch else {}
+    return {
+        member: (kept[member].peer_url if member in kept else "") or url
+        for member, url in peer_urls(cluster, spec, members).items()
+    }
+
+
 def initial_cluster(urls: Mapping[str, str], *, without: str = "") -> str:
     """Write ``--initial-cluster``."""
     return ",".join(f"{member}={url}" for member, url in urls.items() if member != without) or _NOBODY
@@ -53,7 +66,9 @@ def ids(member: str, journal: Journal) -> dict[str, str]:
     """The latch as a Pod and a claim carry it, so that losing the status does not lose the fact."""
     if journal.latch is None or member not in journal.latch.members:
         return {}
-    return {CLUSTER_ID: journal.latch.cluster_id, MEMBER_ID: journal.latch.members[member].id}
+    known = journal.latch.members[member]
+    origin = {ADOPTED: "true"} if known.adopted else {}
+    return {CLUSTER_ID: journal.latch.cluster_id, MEMBER_ID: known.id, **origin}
 
 
 def highest(member: str, journal: Journal) -> dict[str, str]:
@@ -71,14 +86,14 @@ def annotations(member: str, cluster: ClusterRef, spec: ClusterSpec, journal: Jo
     among them.
     """
     if served(member, journal):
-        others = initial_cluster(peer_urls(cluster, spec, roster(journal)), without=member)
+        others = initial_cluster(known_urls(cluster, spec, roster(journal), journal), without=member)
         return {INITIAL_STATE: EXISTING, INITIAL_CLUSTER: others, **ids(member, journal)}
     if journal.bootstrap is not None and member in journal.bootstrap.members:
         founders = peer_urls(cluster, spec, journal.bootstrap.members)
         return {INITIAL_STATE: NEW, INITIAL_CLUSTER: initial_cluster(founders)}
     return {
         INITIAL_STATE: EXISTING,
-        INITIAL_CLUSTER: initial_cluster(peer_urls(cluster, spec, roster(journal))),
+        INITIAL_CLUSTER: initial_cluster(known_urls(cluster, spec, roster(journal), journal)),
     }
 
 
@@ -86,7 +101,8 @@ def pod(member: str, cluster: ClusterRef, spec: ClusterSpec, journal: Journal) -
     """Decide how the Pod of a member starts."""
     return CreatePod(
         member=member,
-        peer_url=peer_urls(cluster, spec, [member])[member],
+        peer_url=known_urls(cluster, spec, [member], journal)[member],
         annotations=annotations(member, cluster, spec, journal),
         token=journal.bootstrap.token if journal.bootstrap else "",
+        as_root=persistent(spec) and adopted(member, journal),
     )

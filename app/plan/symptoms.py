@@ -7,7 +7,7 @@ process has seen each of these, and neither a clock that jumps nor a takeover ma
 from app.etcd import identity
 from app.plan.health import health_of, quorum_lost
 from app.plan.latching import serving
-from app.plan.observed import Observed
+from app.plan.observed import Lock, Observed
 from app.plan.roster import listed, roster
 
 NO_QUORUM = "no-quorum"
@@ -29,11 +29,16 @@ def stranger(member: str) -> str:
     return f"stranger/{member}"
 
 
+def locked(lock: Lock) -> str:
+    """The old operator's lock has not been renewed."""
+    return f"locked/{lock.what}/{lock.renewed}"
+
+
 def symptoms(observed: Observed) -> frozenset[str]:
     """Everything about a cluster that is to be timed."""
     journal = observed.status.journal
     if journal.latch is None:
-        return frozenset()
+        return frozenset(locked(lock) for lock in observed.old_locks)
     healthy = serving(observed, journal.latch.cluster_id)
     learners = {name for name, member in listed(observed).items() if member.learner}
     others = {

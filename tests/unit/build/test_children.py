@@ -4,7 +4,7 @@ from app.api.cluster import ClusterSpec, ServicePolicy
 from app.build.common import Platform
 from app.build.pdb import pdb
 from app.build.pod import pod
-from app.build.revision import revision
+from app.plan.revision import revision
 from app.build.service import service
 from app.build.volume import claim, retention
 from app.plan.actions import CreatePod

@@ -7,7 +7,7 @@ import pytest
 from app.api.cluster import ClusterSpec
 from app.build.common import Platform
 from app.build.pod import annotation_of, pod
-from app.build.revision import revision
+from app.plan.revision import revision
 from app.plan.actions import CreatePod
 from app.plan.observed import ClusterRef
 

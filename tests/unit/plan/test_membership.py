@@ -382,6 +382,35 @@ def test_versions_without_learners_grow_by_voters() -> None:
     assert not add.learner
 
 
+def test_members_that_know_no_learners_are_given_none_whatever_the_spec_says() -> None:
+    """An etcd of 3.3 takes a learner for a voter, in silence; an old operator may have left such members."""
+    seen = seated(latched())
+    mixed = {**seen.answers, B: answer(B, version="3.3.27")}
+
+    (add,) = changes_of(decide(replace(seen, answers=mixed), sized(5)))
+
+    assert not add.learner
+
+
+def test_X19_a_voter_that_may_have_been_added_is_started_while_nobody_can_list_it() -> None:
+    """One member and an added voter are no quorum without it: waiting for the list would be for ever."""
+    intent = Intent(action="AddVoter", member=NEW)
+    journal = latched().model_copy(update={"intent": intent, "next_index": 9})
+    seen = replace(seated(journal), members=None, answers={A: answer(A, leader="")})
+    old = sized(5).model_copy(update={"version": "3.3.27"})
+
+    decision = decide(seen, old)
+
+    (created,) = [action for action in actions(decision) if isinstance(action, CreatePod)]
+    assert created.member == NEW
+    assert created.annotations[INITIAL_STATE] == "existing"
+    assert f"{NEW}=" in created.annotations[INITIAL_CLUSTER]
+    assert decision.status.journal.intent == intent
+    learner = journal.model_copy(update={"intent": Intent(action="Add", member=NEW)})
+    waiting = replace(seen, status=seen.status.model_copy(update={"journal": learner}))
+    assert not [action for action in actions(decide(waiting, old)) if isinstance(action, CreatePod)]
+
+
 def test_symptoms_are_those_of_voters_that_do_not_serve_and_of_learners() -> None:
     seen = with_learner(latched(), serving=False)
     down = {name: replace(seen.pods[name], ready=False) for name in (B, C)}

@@ -90,17 +90,6 @@ def test_members_of_several_clusters_are_left_alone() -> None:
     assert condition(decision, "Stalled") == ("True", "ClusterIDMismatch")
 
 
-def test_nothing_is_founded_beside_members_of_another_operator() -> None:
-    """The old operator's Pods have this resource as their controller, and none of our annotations."""
-    seen = replace(look(Journal()), pods={A: pod(A, FOUNDED, annotations={"etcd.version": "3.2.13"})})
-
-    decision = decide(seen)
-
-    assert actions(decision) == []
-    assert decision.status.journal.bootstrap is None
-    assert condition(decision, "Stalled") == ("True", "ExistingDataFound")
-
-
 def test_a_joiner_helps_to_found_nothing_when_the_status_was_lost() -> None:
     """It carries no mark of having served; taken for a founder it would found another cluster."""
     seen = look(Journal())

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from app.build.revision import revision
 from app.controllers.patience import Patience
 from app.controllers.stopwatch import Stopwatch
 from app.plan import gauges
@@ -37,6 +36,7 @@ from app.plan.cluster import plan
 from app.plan.membership import CALL_SECONDS
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
 from app.plan.orders import exclusive
+from app.plan.revision import revision
 from app.plan.roster import roster
 from app.plan.symptoms import symptoms
 from tests.unit.simulation import asking

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.api.status import ClusterStatus
-from app.build.pod import REVISION
 from app.plan.observed import BudgetFacts, Order, PodFacts, ServiceFacts, VolumeFacts
+from app.plan.revision import REVISION
 from app.plan.starting import TOKEN
 
 if TYPE_CHECKING:

@@ -7,7 +7,10 @@ import hashlib
 import json
 
 from app.api import versions
+from app.api.base import GROUP
 from app.api.cluster import ClusterSpec
+
+REVISION = f"{GROUP}/revision"
 
 
 def revision(spec: ClusterSpec) -> str:
