@@ -167,7 +167,8 @@ class ClusterController:
         accepted = accept(metadata, obj.spec, status)
         if accepted is None:
             refused = refuse(cluster, status, complaint(metadata, obj.spec, None), now=self._now())
-            await self._hands.actor.write_status(obj, refused.to_json())
+            await self._hands.actor.write_status(obj, refused.status.to_json())
+            self._tell(obj, status, refused)
             return None
         return await self._advance(key, obj, cluster, status, accepted, fingerprint)
 

@@ -30,6 +30,7 @@ def pod_facts(pod: Pod) -> PodFacts:
         started=status is not None and _has_run(status),
         restarts=status.restart_count if status else 0,
         last_words=_last_words(status) if status else "",
+        out_of_memory=status is not None and _ran_out_of_memory(status),
         trouble=_trouble(pod, status),
         annotations=pod.metadata.annotations or {},
     )
@@ -38,6 +39,11 @@ def pod_facts(pod: Pod) -> PodFacts:
 def _last_words(status: ContainerStatus) -> str:
     ended = status.state.terminated or status.last_state.terminated
     return ended.message if ended is not None and ended.exit_code else ""
+
+
+def _ran_out_of_memory(status: ContainerStatus) -> bool:
+    ended = status.state.terminated or status.last_state.terminated
+    return ended is not None and ended.reason == "OOMKilled"
 
 
 def _has_run(status: ContainerStatus) -> bool:

@@ -12,6 +12,7 @@ from app.api.status import Journal
 from app.plan.anew import discard, follow_anew
 from app.plan.bootstrap import found
 from app.plan.incidents import follow
+from app.plan.news import news
 from app.plan.observed import Observed
 from app.plan.orders import DISCARDING, exclusive
 from app.plan.recovery import follow_order, grow_back, recover, strays
@@ -52,10 +53,12 @@ def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str =
     groups = tuple(group for group in step.groups if group)
     if spec.paused or observed.namespace_ending:
         groups = ()
+    after = describe(observed, spec, step, now=now)
+    told = step.events if groups or step.journal != journal else ()
     return Plan(
-        status=describe(observed, spec, step, now=now),
+        status=after,
         groups=groups,
-        events=step.events if groups or step.journal != journal else (),
+        events=(*news(observed.status, after), *told),
         requeue_after=_pace(observed, spec, step),
     )
 

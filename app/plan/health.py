@@ -7,6 +7,7 @@ from app.api.status import Journal
 from app.etcd.model import quorum
 from app.plan.latching import serving
 from app.plan.observed import Answer, Observed
+from app.plan.progress import stuck
 from app.plan.roster import listed, roster
 
 
@@ -43,7 +44,11 @@ def health_of(observed: Observed, journal: Journal) -> Health:
     if record is None:
         return Health((), {}, ())
     members = roster(journal)
-    answers = serving(observed, record.cluster_id)
+    answers = {
+        name: answer
+        for name, answer in serving(observed, record.cluster_id).items()
+        if not stuck(observed, name)
+    }
     ready = tuple(
         name for name in members if name in answers and name in observed.pods and observed.pods[name].ready
     )

@@ -23,6 +23,9 @@ seen with 3.5, 3.6 and 3.7); the others are from etcd's sources (etcd#11949, etc
 etcd#10817 for the last). A bad flag, a certificate or a kill for memory is none of them.
 """
 
+SETTINGS_FAULTS = ("failed to verify flags", "conflicting environment variable", "x509: ", "tls: ")
+"""The last words of an etcd that was told the wrong thing: a flag, a variable, a certificate."""
+
 REPEATED = 2
 """How often such an end has to come before it is believed."""
 
@@ -50,6 +53,11 @@ def lost(observed: Observed, spec: ClusterSpec, journal: Journal, member: str) -
             return member in observed.absent_volumes
         return known is not None and volume.uid != known.pvc_uid
     return member in observed.absent if pod is None else pod.terminal and not pod.terminating
+
+
+def repeatable(pod: PodFacts) -> bool:
+    """Whether a member ended for a reason that another one in its place would end for as well."""
+    return pod.out_of_memory or any(fault in pod.last_words for fault in SETTINGS_FAULTS)
 
 
 def unreadable(observed: Observed, pod: PodFacts) -> bool:

@@ -75,6 +75,8 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal, *, leaving: 
             pods.append(pod(member, observed.cluster, spec, journal))
             if served(member, journal):
                 events.append(Event("MemberRecreated", "Restart", f"{member} gets a new Pod, on its data"))
+    if spec.paused or observed.namespace_ending:
+        return Step(journal, troubles=tuple(troubles))  # what is not done is not told either
     return Step(journal, (tuple(foundation), tuple(pods)), tuple(troubles), tuple(events))
 
 

@@ -20,13 +20,14 @@ from app.etcd.model import quorum
 from app.etcd.version import parse
 from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
 from app.plan.latching import serving
-from app.plan.losses import lost
+from app.plan.losses import lost, repeatable
 from app.plan.naming import unused
 from app.plan.observed import Answer, ListedMember, Observed
+from app.plan.progress import stuck, stuck_for
 from app.plan.roster import ADD_VOTER
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
-from app.plan.symptoms import joining, unhealthy
+from app.plan.symptoms import joining, running_on, unhealthy
 
 CALL_SECONDS = 5.0
 """The deadline of a call that changes the membership, and how long a new leader waits before its first."""
@@ -119,7 +120,7 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
     healthy = {
         name: answer
         for name, answer in serving(observed, latch.cluster_id).items()
-        if not observed.pods[name].terminating
+        if not observed.pods[name].terminating and not stuck(observed, name)
     }
     seats = Seats(observed.members, healthy)
     journal = _without_outcome(journal, seats)
@@ -185,21 +186,26 @@ def _worst_first(
         member
         for member in seats.voters
         if member.name not in seats.healthy
-        and observed.ages.get(unhealthy(member.name), 0.0) >= spec.replace_after
-        and _may_be_replaced(observed, member, seats)
+        and max(observed.ages.get(unhealthy(member.name), 0.0), stuck_for(observed, member.name))
+        >= spec.replace_after
+        and _may_be_replaced(observed, spec, member, seats)
     )
 
 
-def _may_be_replaced(observed: Observed, member: ListedMember, seats: Seats) -> bool:
+def _may_be_replaced(observed: Observed, spec: ClusterSpec, member: ListedMember, seats: Seats) -> bool:
     """Whether a long-unhealthy member is one that a new Pod elsewhere may cure.
 
-    Not one that could not be scheduled or whose image can't be had: its successor would fare no better. Not
-    one whose settings none of its healthy peers runs with: that is a change to be reverted.
+    Not one that could not be scheduled or whose image can't be had, nor one that keeps ending for want of
+    memory or since it was told the wrong thing: its successor would fare no better. Not one whose settings
+    none of its healthy peers runs with: that is a change to be reverted.
     """
     pod = observed.pods.get(member.name)
     if pod is None:
         return True
     if pod.trouble is not None and pod.trouble[0] in {"MemberUnschedulable", "ImagePullFailed"}:
+        return False
+    runs_on = pod.running and observed.ages.get(running_on(pod), 0.0) >= spec.replace_after
+    if repeatable(pod) and not runs_on:
         return False
     return any(
         observed.pods[name].revision == pod.revision for name in seats.healthy if name in observed.pods

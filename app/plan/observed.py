@@ -53,7 +53,8 @@ class PodFacts:
 
     ``running``, ``ready`` and ``started`` (it has run at some time) speak of the etcd container; ``terminal``
     of the Pod (phase Succeeded or Failed); ``last_words`` are the end of etcd's log from when it last ended
-    by itself; ``trouble`` is a reason and the words of the scheduler or kubelet where the Pod can't start.
+    by itself, ``out_of_memory`` whether it was killed for its memory then; ``trouble`` is a reason and the
+    words of the scheduler or kubelet where the Pod can't start.
     """
 
     name: str
@@ -68,6 +69,7 @@ class PodFacts:
     started: bool = False
     restarts: int = 0
     last_words: str = ""
+    out_of_memory: bool = False
     trouble: tuple[str, str] | None = None
     annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 

@@ -45,7 +45,7 @@ def recovering(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
     if objected:
         return False, "OrderIgnored", objected
     if recovery is None:
-        return False, "NotRecovering", ""
+        return False, "NotRecovering", "no recovery is under way"
     if not recovery.survivor:
         return (
             False,

@@ -10,6 +10,7 @@ from app.etcd.version import parse
 from app.plan.gauges import gauge
 from app.plan.health import Health, health_of
 from app.plan.observed import Answer, Observed
+from app.plan.progress import stuck
 from app.plan.step import Step
 from app.plan.verdicts import Verdict, verdicts
 
@@ -115,4 +116,6 @@ def _why(observed: Observed, health: Health, name: str) -> str:
         return pod.trouble[0]
     if not pod.running:
         return "NotRunning"
+    if stuck(observed, name):
+        return "NotProgressing"
     return "NotReady" if name in health.serving else "NotServing"

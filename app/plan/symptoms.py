@@ -7,7 +7,8 @@ process has seen each of these, and neither a clock that jumps nor a takeover ma
 from app.etcd import identity
 from app.plan.health import health_of, quorum_lost
 from app.plan.latching import serving
-from app.plan.observed import Lock, Observed
+from app.plan.observed import Lock, Observed, PodFacts
+from app.plan.progress import overtaken
 from app.plan.roster import listed, roster
 
 NO_QUORUM = "no-quorum"
@@ -17,6 +18,11 @@ NO_QUORUM = "no-quorum"
 def unhealthy(member: str) -> str:
     """A voter does not serve; silence alone does not say so while its kubelet finds it ready."""
     return f"unhealthy/{member}"
+
+
+def running_on(pod: PodFacts) -> str:
+    """A voter does not serve, and its container runs without having been started again."""
+    return f"running/{pod.name}/{pod.restarts}"
 
 
 def joining(member: str) -> str:
@@ -46,15 +52,14 @@ def symptoms(observed: Observed) -> frozenset[str]:
         for name, answer in observed.answers.items()
         if identity.text(answer.cluster_id) != journal.latch.cluster_id
     }
+    down = [name for name in roster(journal) if name not in healthy and not _ready(observed, name)]
     return frozenset(
         [
-            *(
-                unhealthy(name)
-                for name in roster(journal)
-                if name not in healthy and not _ready(observed, name)
-            ),
+            *map(unhealthy, down),
+            *(running_on(pod) for name, pod in observed.pods.items() if name in down and pod.running),
             *(joining(name) for name in learners),
             *(stranger(name) for name in others),
+            *overtaken(observed, journal),
             *((NO_QUORUM,) if quorum_lost(observed, health_of(observed, journal)) else ()),
         ]
     )

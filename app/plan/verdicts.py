@@ -41,13 +41,13 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
     return (
         available,
         _ready(spec, health, trouble, complete=complete),
-        _progressing(spec, step, trouble, complete=complete, stalled=stalled),
+        _progressing(spec, step, health, trouble, complete=complete, stalled=stalled),
         _degraded(step, trouble),
         Verdict(ConditionType.STALLED, True, stalled.reason, stalled.message)
         if stalled
-        else Verdict(ConditionType.STALLED, False, "NotStalled"),
+        else Verdict(ConditionType.STALLED, False, "NotStalled", "nothing waits for a person"),
         _scaling(spec, step, health),
-        Verdict(ConditionType.UPGRADING, False, "NotUpgrading"),
+        Verdict(ConditionType.UPGRADING, False, "NotUpgrading", "no other version is asked for"),
         Verdict(ConditionType.RECOVERING, *recovering(observed, spec, step.journal)),
     )
 
@@ -55,7 +55,10 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
 def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health) -> Verdict:
     kind = ConditionType.AVAILABLE
     fatal = next((one for one in step.troubles if one.reason in {"DataLost", "ClusterIDMismatch"}), None)
-    count = f"{len(health.ready)} of {len(health.members)} members are ready, {health.quorum} are needed"
+    ready = sum(name in health.ready for name in health.voters)
+    count = f"{ready} of {len(health.voters)} members are ready, {health.quorum} are needed"
+    if health.learners:
+        count += f"; {', '.join(sorted(health.learners))} joins as a learner"
     if fatal is not None:
         out = way_out(observed, spec, step.journal)
         return Verdict(kind, False, fatal.reason, f"{fatal.message}{out}")
@@ -108,7 +111,8 @@ def _trouble(observed: Observed, step: Step, health: Health) -> Trouble | None:
     stuck = _stuck(observed, health)
     if stuck is not None:
         return stuck
-    unready = [name for name in health.members if name not in health.ready]
+    # A learner that has not caught up yet is on its way: that is growing, not trouble.
+    unready = [name for name in health.voters if name not in health.ready]
     if unready:
         return Trouble("MembersUnready", f"not ready: {', '.join(unready)}")
     return None
@@ -131,20 +135,25 @@ def _ready(spec: ClusterSpec, health: Health, trouble: Trouble | None, *, comple
         )
     if trouble is not None:
         return Verdict(ConditionType.READY, False, trouble.reason, trouble.message)
-    if health.members and (len(health.members) != spec.size or health.learners):
-        text = f"the cluster has {len(health.members)} members and the spec asks for {spec.size}"
-        return Verdict(ConditionType.READY, False, "SizeDiffers", text)
+    if health.members and _resizing(spec, health):
+        return Verdict(ConditionType.READY, False, "SizeDiffers", _sizes(spec, health))
     return Verdict(
         ConditionType.READY, False, "Paused" if spec.paused else "Bootstrapping", "not founded yet"
     )
 
 
 def _progressing(
-    spec: ClusterSpec, step: Step, trouble: Trouble | None, *, complete: bool, stalled: Trouble | None
+    spec: ClusterSpec,
+    step: Step,
+    health: Health,
+    trouble: Trouble | None,
+    *,
+    complete: bool,
+    stalled: Trouble | None,
 ) -> Verdict:
     kind = ConditionType.PROGRESSING
     if complete:
-        return Verdict(kind, False, "Settled")
+        return Verdict(kind, False, "Settled", "there is nothing to do")
     if stalled is not None:
         return Verdict(kind, False, stalled.reason, stalled.message)
     if spec.paused:
@@ -153,20 +162,37 @@ def _progressing(
         return Verdict(
             kind, True, "Bootstrapping", trouble.message if trouble else "the cluster is being founded"
         )
+    if trouble is None and _resizing(spec, health):
+        return Verdict(kind, True, _direction(spec, health), _sizes(spec, health))
     return Verdict(kind, True, "Healing", trouble.message if trouble else "members are being brought back")
+
+
+def _resizing(spec: ClusterSpec, health: Health) -> bool:
+    return len(health.members) != spec.size or bool(health.learners)
+
+
+def _direction(spec: ClusterSpec, health: Health) -> str:
+    size = len(health.members)
+    return "ScalingDown" if size > (spec.size or size) else "ScalingUp"
+
+
+def _sizes(spec: ClusterSpec, health: Health) -> str:
+    """The old operator's words for a change of the size."""
+    learners = f" ({len(health.learners)} of them a learner)" if health.learners else ""
+    return f"Current cluster size: {len(health.members)}{learners}, desired cluster size: {spec.size}"
 
 
 def _scaling(spec: ClusterSpec, step: Step, health: Health) -> Verdict:
     kind = ConditionType.SCALING
-    size = len(health.members)
-    if step.journal.latch is None or (size == spec.size and not health.learners):
-        return Verdict(kind, False, "NotScaling")
-    reason = "ScalingDown" if size > (spec.size or size) else "ScalingUp"
-    return Verdict(kind, True, reason, f"Current cluster size: {size}, desired cluster size: {spec.size}")
+    if step.journal.latch is None or not _resizing(spec, health):
+        return Verdict(kind, False, "NotScaling", "the cluster has the size that is asked for")
+    return Verdict(kind, True, _direction(spec, health), _sizes(spec, health))
 
 
 def _degraded(step: Step, trouble: Trouble | None) -> Verdict:
     kind = ConditionType.DEGRADED
-    if step.journal.latch is None or trouble is None:
-        return Verdict(kind, False, "AllMembersReady" if step.journal.latch else "NotFounded")
+    if step.journal.latch is None:
+        return Verdict(kind, False, "NotFounded", "there is no cluster yet that could be")
+    if trouble is None:
+        return Verdict(kind, False, "AllMembersReady", "every member that votes is ready")
     return Verdict(kind, True, trouble.reason, trouble.message)

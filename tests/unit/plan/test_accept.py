@@ -55,7 +55,8 @@ def test_a_spec_that_was_never_acceptable_is_refused_in_the_status() -> None:
     spec = {**GOOD, "size": 99}
 
     assert accept(META, spec, ClusterStatus()) is None
-    status = refuse(CLUSTER, ClusterStatus(), complaint(META, spec, None), now=NOW)
+    refused = refuse(CLUSTER, ClusterStatus(), complaint(META, spec, None), now=NOW)
+    status = refused.status
 
     conditions = {one.type: one for one in status.conditions}
     assert conditions["Available"].reason == "SpecInvalid"

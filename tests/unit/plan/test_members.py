@@ -251,7 +251,10 @@ def test_I6_each_condition_says_why_and_for_which_generation() -> None:
             "Upgrading",
             "Recovering",
         ]
-        assert all(one.reason and one.observed_generation == 1 for one in decision.status.conditions)
+        for one in decision.status.conditions:
+            assert one.reason
+            assert one.message
+            assert one.observed_generation == 1
 
 
 def test_the_spec_in_the_resource_is_named_when_it_breaks_the_rules() -> None:

@@ -21,9 +21,10 @@ from app.plan.actions import (
 )
 from app.plan.membership import IN_SYNC, LEARNER_SECONDS
 from app.plan.observed import ListedMember, Observed
+from app.plan.progress import STUCK_SECONDS, overtaken
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.step import Plan
-from app.plan.symptoms import NO_QUORUM, joining, symptoms, unhealthy
+from app.plan.symptoms import NO_QUORUM, joining, running_on, symptoms, unhealthy
 from tests.unit.plan.looks import (
     EPHEMERAL,
     IDENTITY,
@@ -240,6 +241,34 @@ def test_a_member_whose_pod_waits_for_a_claim_that_is_gone_is_replaced() -> None
     assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == [C]
 
 
+@pytest.mark.parametrize(
+    ("changes", "ran_on", "removed"),
+    [
+        ({}, 0.0, [C]),
+        ({"out_of_memory": True}, 0.0, []),
+        ({"out_of_memory": True, "running": True}, 299.0, []),
+        ({"out_of_memory": True, "running": True}, 300.0, [C]),
+        ({"last_words": '"msg":"failed to verify flags"'}, 0.0, []),
+        ({"last_words": "x509: certificate has expired"}, 0.0, []),
+    ],
+)
+def test_A8_a_member_that_ends_for_want_of_memory_or_by_its_settings_is_not_replaced(
+    changes: dict[str, Any], ran_on: float, removed: list[str]
+) -> None:
+    """Its successor would end as well. One that has run on since without serving is another matter."""
+    journal = latched(persistent=True)
+    sick = pod(C, journal, **{"ready": False, "running": False, "restarts": 3, **changes})
+    seen = seated(journal, ages={unhealthy(C): 9999.0, running_on(sick): ran_on})
+    seen = replace(
+        seen,
+        volumes={name: volume(name, journal) for name in MEMBERS},
+        pods={**seen.pods, C: sick},
+        answers={A: answer(A), B: answer(B)},
+    )
+
+    assert [action.member for action in changes_of(decide(seen, PERSISTENT))] == removed
+
+
 @pytest.mark.parametrize("reason", ["MemberUnschedulable", "ImagePullFailed"])
 def test_a_member_whose_successor_would_fare_no_better_is_not_replaced(reason: str) -> None:
     seen = seated(latched(), ages={unhealthy(C): 9999.0})
@@ -421,6 +450,7 @@ def test_symptoms_are_those_of_voters_that_do_not_serve_and_of_learners() -> Non
         unhealthy(NEW),
         joining(NEW),
         NO_QUORUM,
+        *(running_on(seen.pods[name]) for name in (B, C, NEW)),
     }
     assert identity.text(NEW_ID) == "4d"
 
@@ -430,7 +460,10 @@ def test_a_member_that_its_kubelet_finds_ready_is_not_timed_for_its_silence() ->
     seen = seated(latched())
 
     assert symptoms(replace(seen, answers={A: answer(A), B: answer(B)})) == set()
-    assert symptoms(replace(seen, answers={**seen.answers, C: answer(C, leader="")})) == {unhealthy(C)}
+    assert symptoms(replace(seen, answers={**seen.answers, C: answer(C, leader="")})) == {
+        unhealthy(C),
+        running_on(seen.pods[C]),
+    }
 
 
 def test_A15_a_member_whose_pod_is_terminating_does_not_count_for_the_quorum_that_stays() -> None:
@@ -454,3 +487,39 @@ def test_an_intent_that_is_not_wanted_any_more_is_dropped(intent: Intent) -> Non
 
     assert changes_of(decision) == []
     assert decision.status.journal.intent is None
+
+
+def halted(journal: Journal, seconds: float) -> Observed:
+    """C answers, and has applied 9 entries of 20 for so long."""
+    seen = seated(journal)
+    answers = {**seen.answers, C: answer(C, raft_applied_index=9)}
+    symptom = next(iter(overtaken(replace(seen, answers=answers), journal)))
+    return replace(seen, answers=answers, ages={symptom: seconds})
+
+
+def test_a_member_that_answers_and_applies_nothing_is_not_well_and_is_replaced_in_the_end() -> None:
+    """Its port answers, so nobody is refused; its log has come to a halt."""
+    journal = latched()
+    slow, stuck, late = (halted(journal, seconds) for seconds in (STUCK_SECONDS - 1, STUCK_SECONDS, 300.0))
+
+    assert decide(slow).status.ready_members == 3
+    decision = decide(stuck)
+    assert decision.status.members.unready == (C,)
+    assert next(one.reason for one in decision.status.member_status if one.name == C) == "NotProgressing"
+    assert condition(decision, "Available") == ("True", "QuorumServes")
+    assert changes_of(decision) == []
+    assert changes_of(decide(stuck, sized(5))) == []
+    assert [action.member for action in changes_of(decide(stuck, sized(2)))] == [C]
+    assert [action.member for action in changes_of(decide(late))] == [C]
+
+
+def test_X32_a_member_that_is_slow_and_moves_is_left_alone() -> None:
+    """Each entry that it applies makes the symptom another; silence is none while the kubelet is content."""
+    journal = latched()
+    behind = halted(journal, 0.0)
+    moved = replace(behind, answers={**behind.answers, C: answer(C, raft_applied_index=10)})
+
+    assert symptoms(behind) != symptoms(moved)
+    assert changes_of(decide(replace(moved, ages=dict.fromkeys(symptoms(behind), 9999.0)))) == []
+    silent = replace(behind, answers={A: answer(A), B: answer(B)})
+    assert symptoms(silent) == set()
