@@ -16,8 +16,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal, NoReturn
 
-import aiohttp
-
 from app.act.cluster import Actor
 from app.act.crds import install
 from app.act.membership import Membership
@@ -58,7 +56,6 @@ log = get_logger(__name__)
 
 CONTROLLER = "etcd.database.coreos.com/etcd-operator"
 QUEUE = "etcdcluster"
-PROBES_AT_ONCE = 128
 READINESS_SECONDS = 1.0
 FLUSH_SECONDS = 3.0
 
@@ -104,10 +101,6 @@ class Operator:
         self._recorder = Recorder(self._api, controller=CONTROLLER, instance=config.pod_name, metrics=metrics)
         self._pool = Pool()
         self._dialer = dialer or self._pool
-        # Connections are not kept: thousands of members are asked, each once in a few seconds.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=PROBES_AT_ONCE, force_close=True)
-        )
         self._queue = WorkQueue(QUEUE, metrics=metrics)
         self._barrier = Barrier()
         self._controller = self._make_controller()
@@ -128,7 +121,7 @@ class Operator:
             self._queue,
             Hands(
                 observer=Observer(self._api, self._caches, self._dialer, home=self._config.namespace),
-                pulse=Pulse(self._session),
+                pulse=Pulse(),
                 actor=Actor(
                     fenced,
                     self._caches,
@@ -175,7 +168,6 @@ class Operator:
             await _end(stopping)
             await _end(background)
             await self._pool.close()
-            await self._session.close()
             await self.health.stop()
         for task in (background, election):
             if not task.cancelled():

@@ -79,19 +79,19 @@ class Actor:
         self._barrier = barrier
         self._platform = platform
 
-    async def write_status(self, obj: CustomObject, status: JsonObject) -> bool:
-        """Write a status over the version that was seen; nothing is sent when nothing differs.
+    async def write_status(self, obj: CustomObject, status: JsonObject) -> CustomObject | None:
+        """Write a status over the version that was seen; None when nothing differs, and nothing is sent.
 
-        Raises `Conflict` when the custom resource has changed meanwhile.
+        Returns the custom resource as it is then. Raises `Conflict` when it has changed meanwhile.
         """
         changes = difference(obj.status, status)
         if not changes:
-            return False
+            return None
         meta = obj.metadata
         body = {"metadata": {"resourceVersion": meta.resource_version}, "status": changes}
         written = await self._api.patch(ETCD_CLUSTERS, meta.namespace, meta.name, body, subresource="status")
         self._barrier.wrote(meta.key, self._caches.clusters, written)
-        return True
+        return written
 
     async def act(
         self, cluster: ClusterRef, spec: ClusterSpec, groups: tuple[tuple[Action, ...], ...]

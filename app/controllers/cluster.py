@@ -5,7 +5,7 @@ label ``etcd_cluster``. A settled cluster is looked at every few seconds as well
 """
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +26,7 @@ from app.kube.objects import CustomObject, Object, PodDisruptionBudget
 from app.kube.queue import LOW, NORMAL, WorkQueue
 from app.observe.caches import BY_NAMESPACE, Caches, cluster_of, owner_of
 from app.observe.cluster import Observer
-from app.observe.pulse import Pulse
+from app.observe.pulse import Fingerprint, Pulse
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
 from app.plan.accept import Accepted, accept, complaint
@@ -110,7 +110,9 @@ class ClusterController:
         if new is None:
             self._metrics.clusters_deleted.inc()
             self._hands.recorder.forget(obj.metadata.uid)
-        elif old is not None and old.metadata.generation != new.metadata.generation:
+        elif old is None:
+            self._metrics.clusters_created.inc()
+        elif old.metadata.generation != new.metadata.generation:
             self._metrics.clusters_modified.inc()
         self._metrics.clusters.set(len(self._caches.clusters.store))
         self._queue.add(obj.metadata.key, priority=LOW if old is None and new and new.status else NORMAL)
@@ -138,6 +140,16 @@ class ClusterController:
 
         Raises the errors of the API server; the key is then tried again after a while.
         """
+        began = time.monotonic()
+        try:
+            return await self._reconcile(key)
+        except Exception as error:
+            self._metrics.cluster_reconcile_failed.labels(type(error).__name__).inc()
+            raise
+        finally:
+            self._metrics.cluster_reconcile_duration.observe(time.monotonic() - began)
+
+    async def _reconcile(self, key: str) -> float | None:
         obj = self._caches.clusters.store.get(key)
         if obj is None:
             self._patience.forget(key)
@@ -187,7 +199,7 @@ class ClusterController:
         cluster: ClusterRef,
         status: ClusterStatus,
         accepted: Accepted,
-        fingerprint: Hashable,
+        fingerprint: Fingerprint,
     ) -> float:
         journal = status.journal.model_copy(update={"accepted_spec": accepted.text})
         observed = await self._hands.observer.observe(
@@ -208,7 +220,10 @@ class ClusterController:
         wrote = await self._hands.actor.write_status(obj, decision.status.to_json())
         if wrote and observed.gauges_due:
             self._gauges[key] = time.monotonic()
-        if not wrote and not decision.groups and is_true(decision.status.conditions, ConditionType.READY):
+        follows_up = wrote is not None and decision.status.journal != journal
+        if not follows_up and not decision.groups and _is_ready(decision):
+            if wrote is not None:  # the own write is no news
+                fingerprint = replace(fingerprint, version=wrote.metadata.resource_version)
             self._hands.pulse.settle(key, fingerprint, [pod.ip for pod in observed.pods.values()])
         self._tell(obj, status, decision)
         for group in decision.groups:
@@ -218,7 +233,7 @@ class ClusterController:
         await self._hands.actor.act(cluster, accepted.spec, decision.groups)
         _log_progress(status, decision, observed)
         # What was written wakes the key by itself; a record without acts is followed up at once.
-        return 0.0 if wrote and decision.status.journal != journal else decision.requeue_after
+        return 0.0 if follows_up else decision.requeue_after
 
     def _tell(self, obj: CustomObject, before: ClusterStatus, decision: Plan) -> None:
         reference = _reference(obj)
@@ -238,6 +253,10 @@ def _reference(obj: CustomObject) -> Reference:
         name=obj.metadata.name,
         uid=obj.metadata.uid,
     )
+
+
+def _is_ready(decision: Plan) -> bool:
+    return is_true(decision.status.conditions, ConditionType.READY)
 
 
 def _is_as_it_was(old: Object, new: Object) -> bool:

@@ -4,8 +4,7 @@ A look at the metrics port is cheap (plain HTTP, no certificate, no quorum) and 
 is never a reason to act, since ``/readyz`` is 503 on *every* member while one has a CORRUPT alarm, and
 always on a learner. Without a quorum the client port is silent and only these two ports speak.
 
-The session is the caller's, so that many clusters share one connection pool. A deadline is in seconds and
-covers the whole exchange.
+A deadline is in seconds and covers the whole exchange. The peer port is asked over a session of the caller's.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import aiohttp
 import msgspec
 
+from app.etcd import plain_http
 from app.etcd.endpoint import authority
 from app.etcd.errors import ConnectionLost, DeadlineExceeded, Malformed, TLSFailure, Unreachable
 from app.etcd.flags import METRICS_PORT, PEER_PORT
@@ -61,11 +61,11 @@ class PeerMembers:
 
 
 class MetricsPort:
-    """The metrics port of one member, over a session of the caller's."""
+    """The metrics port of one member: plain HTTP, also where the cluster's other ports have certificates."""
 
-    def __init__(self, session: aiohttp.ClientSession, host: str, *, port: int = METRICS_PORT) -> None:
-        self._session = session
-        self._base = f"http://{authority(host, port)}"
+    def __init__(self, host: str, *, port: int = METRICS_PORT) -> None:
+        self._host = host
+        self._port = port
 
     async def livez(self, *, deadline: float) -> Answer:
         """Ask whether the process works; needs no quorum. 404 before etcd 3.4.29 and 3.5.11."""
@@ -85,7 +85,7 @@ class MetricsPort:
         return samples(answer.text, names)
 
     async def _ask(self, path: str, deadline: float) -> Answer:
-        page = await _fetch(self._session, self._base + path, deadline)
+        page = await plain_http.get(self._host, self._port, path, deadline=deadline)
         return Answer(page.status, page.body.decode(errors="replace"))
 
 

@@ -5,7 +5,7 @@ because a member does not answer.
 """
 
 import asyncio
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVI
 from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
 from app.observe.facts import budget_facts, helper_of, pod_facts, volume_facts
 from app.observe.locks import Locks
+from app.observe.pulse import Fingerprint
 from app.observe.services import client_service, former_services, is_ours, own_services, ownerless_services
 from app.plan.bootstrap import founders_in_doubt
 from app.plan.observed import (
@@ -59,11 +60,8 @@ class Observer:
         self._locks = Locks(api)
         self._home = home
 
-    def fingerprint(self, obj: CustomObject) -> Hashable:
-        """What the caches show of a cluster, to be compared for equality.
-
-        Any change of any object differs.
-        """
+    def fingerprint(self, obj: CustomObject) -> Fingerprint:
+        """What the caches show of a cluster: any change of any object differs."""
         children = (
             (child.metadata.uid, child.metadata.resource_version)
             for informer in (self._caches.pods, self._caches.volumes, self._caches.services)
@@ -78,7 +76,7 @@ class Observer:
             )
             for budget in self._budgets_of(obj.metadata.namespace, obj.metadata.name)
         )
-        return (obj.metadata.uid, obj.metadata.resource_version, *children, *budgets)
+        return Fingerprint(obj.metadata.uid, obj.metadata.resource_version, (*children, *budgets))
 
     async def observe(
         self, cluster: ClusterRef, spec: ClusterSpec, status: ClusterStatus, waits: Mapping[str, float]

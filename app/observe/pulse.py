@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-import aiohttp
-
 from app.etcd.errors import EtcdError
 from app.etcd.probe import MetricsPort
 
@@ -25,8 +23,17 @@ What only etcd tells (sizes, the leader) is that old at most.
 
 
 @dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What the caches show of a cluster: the custom resource's uid and version, and those of the rest."""
+
+    uid: str
+    version: str
+    rest: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Settled:
-    fingerprint: Hashable
+    fingerprint: Fingerprint
     addresses: tuple[str, ...]
     until: float
 
@@ -34,15 +41,11 @@ class _Settled:
 class Pulse:
     """Remembers which clusters are settled, and feels their pulse."""
 
-    def __init__(
-        self, session: aiohttp.ClientSession, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Ask through ``session``, which many clusters share."""
-        self._session = session
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._settled: dict[str, _Settled] = {}
 
-    def settle(self, key: str, fingerprint: Hashable, addresses: Iterable[str]) -> None:
+    def settle(self, key: str, fingerprint: Fingerprint, addresses: Iterable[str]) -> None:
         """Remember that a whole look found a cluster settled, what the caches showed, where members are."""
         until = self._clock() + LOOK_SECONDS
         self._settled[key] = _Settled(fingerprint, tuple(addresses), until)
@@ -51,7 +54,7 @@ class Pulse:
         """Forget a cluster: it changes, or is gone."""
         self._settled.pop(key, None)
 
-    async def beats(self, key: str, fingerprint: Hashable) -> bool:
+    async def beats(self, key: str, fingerprint: Fingerprint) -> bool:
         """Whether a cluster is as it was when it settled, as far as the caches and its members say."""
         known = self._settled.get(key)
         if known is None or known.fingerprint != fingerprint or self._clock() >= known.until:
@@ -59,7 +62,7 @@ class Pulse:
         return all(await asyncio.gather(*(self._ready(address) for address in known.addresses)))
 
     async def _ready(self, address: str) -> bool:
-        port = MetricsPort(self._session, address)
+        port = MetricsPort(address)
         try:
             answer = await port.readyz(deadline=ANSWER_SECONDS)
             if answer.status == NOT_FOUND:  # before etcd 3.4.29 and 3.5.11

@@ -173,7 +173,7 @@ async def test_with_authentication_on_only_the_other_ports_tell_of_the_member(
             else:
                 with pytest.raises(AuthRequired):
                     await question(deadline=DEADLINE)
-    assert (await MetricsPort(session, LOOPBACK, port=process.metrics_port).health(deadline=DEADLINE)).ok
+    assert (await MetricsPort(LOOPBACK, port=process.metrics_port).health(deadline=DEADLINE)).ok
     peers = PeerPort(session, LOOPBACK, port=process.peer_port)
     assert (await peers.members(deadline=DEADLINE)).cluster_id == ids.cluster_id
 

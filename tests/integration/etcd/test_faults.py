@@ -64,7 +64,7 @@ async def test_without_a_quorum_every_call_ends_at_its_deadline(
         listed = await peers.members(deadline=DEADLINE)
         assert listed.cluster_id == ids.cluster_id
         assert {member.name: member.id for member in listed.members} == ids.member_ids
-        metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
+        metrics = MetricsPort(LOOPBACK, port=process.metrics_port)
         assert not (await metrics.health(deadline=PATIENCE)).ok
 
     await on_each(clusters, body)
@@ -95,14 +95,14 @@ def _ended_in_time(error: DeadlineExceeded, seconds: float) -> None:
 
 
 async def test_before_it_has_joined_only_the_metrics_port_of_a_member_answers(
-    clusters: list[LocalCluster], session: aiohttp.ClientSession
+    clusters: list[LocalCluster],
 ) -> None:
     async def body(cluster: LocalCluster) -> None:
         for name in ("m0", "m1", "m2"):
             cluster.make(name)
         urls = {name: process.peer_url for name, process in cluster.members.items()}
         process = cluster.members["m0"].start(cluster=urls, token=TOKEN)
-        metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
+        metrics = MetricsPort(LOOPBACK, port=process.metrics_port)
         alive = await eventually(lambda: metrics.livez(deadline=DEADLINE))
         has_livez = parse(cluster.version) >= (3, 4, 29)
         assert alive.status == (200 if has_livez else 404)
@@ -183,7 +183,7 @@ async def test_nospace_is_told_and_disarmed_after_compaction_and_defragmentation
 
 
 async def test_nobody_there_is_unreachable_and_a_frozen_member_is_not(
-    cluster: LocalCluster, dialer: Dialer, session: aiohttp.ClientSession
+    cluster: LocalCluster, dialer: Dialer
 ) -> None:
     (nobody,) = free_ports(1)
     async with dialer.dial(Endpoint(LOOPBACK, nobody)) as client:
@@ -191,7 +191,7 @@ async def test_nobody_there_is_unreachable_and_a_frozen_member_is_not(
             await client.status(deadline=DEADLINE)
         assert not refused.value.outcome_unknown
     with pytest.raises(Unreachable):
-        await MetricsPort(session, LOOPBACK, port=nobody).livez(deadline=DEADLINE)
+        await MetricsPort(LOOPBACK, port=nobody).livez(deadline=DEADLINE)
     await cluster.found(1)
     process = cluster.members["m0"]
     async with cluster.client("m0") as client:
@@ -200,7 +200,7 @@ async def test_nobody_there_is_unreachable_and_a_frozen_member_is_not(
         with pytest.raises(DeadlineExceeded):
             await client.status(deadline=SHORT)
         with pytest.raises(DeadlineExceeded):
-            await MetricsPort(session, LOOPBACK, port=process.metrics_port).livez(deadline=SHORT)
+            await MetricsPort(LOOPBACK, port=process.metrics_port).livez(deadline=SHORT)
         process.thaw()
         await eventually(lambda: client.status(deadline=DEADLINE))
 

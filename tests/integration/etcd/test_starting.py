@@ -7,7 +7,6 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-import aiohttp
 import pytest
 
 from app.etcd import flags
@@ -71,10 +70,9 @@ async def test_the_wildcard_takes_both_families(cluster: LocalCluster) -> None:
     process = cluster.make("m0")
     process.wildcard = True
     process.start(cluster=urls(cluster), token=TOKEN)
-    async with aiohttp.ClientSession() as session:
-        for host in (LOOPBACK, "::1"):
-            metrics = MetricsPort(session, host, port=process.metrics_port)
-            await eventually(partial(metrics.health, deadline=DEADLINE))
+    for host in (LOOPBACK, "::1"):
+        metrics = MetricsPort(host, port=process.metrics_port)
+        await eventually(partial(metrics.health, deadline=DEADLINE))
 
 
 async def test_x9_a_wiped_member_under_existing_exits_instead_of_founding_anew(cluster: LocalCluster) -> None:
@@ -157,9 +155,8 @@ async def test_x10_a_joiner_whose_list_is_stale_exits(cluster: LocalCluster) -> 
 
 async def _answers(process: Process) -> None:
     """Wait until the member runs, if without a quorum."""
-    async with aiohttp.ClientSession() as session:
-        metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
-        await eventually(lambda: metrics.livez(deadline=DEADLINE))
+    metrics = MetricsPort(LOOPBACK, port=process.metrics_port)
+    await eventually(lambda: metrics.livez(deadline=DEADLINE))
 
 
 def _has_ipv6() -> bool:

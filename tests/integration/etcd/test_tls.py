@@ -63,7 +63,7 @@ async def test_x25_a_member_is_dialled_by_address_and_checked_by_name(
         size = sum(len(chunk.blob) for chunk in chunks)
         assert size % 512 == 32
 
-    metrics = MetricsPort(session, LOOPBACK, port=member.metrics_port)
+    metrics = MetricsPort(LOOPBACK, port=member.metrics_port)
     assert (await metrics.health(deadline=DEADLINE)).ok
 
     context = ssl.create_default_context(cafile=str(tmp_path / "peer" / "ca.crt"))

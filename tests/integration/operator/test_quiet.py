@@ -23,6 +23,7 @@ from app.observe.pulse import LOOK_SECONDS
 from app.plan.cluster import SETTLED
 from tests.integration.operator.running import config, operator, running
 from tests.integration.operator.world import World
+from tests.unit.kube.fakes import until
 
 pytestmark = pytest.mark.integration
 
@@ -110,6 +111,29 @@ async def test_P22_D10_a_settled_cluster_causes_no_writes_and_no_lists_for_ten_m
         assert counting.calls == []
         # etcd itself is asked once in a while only: the rest were pulses.
         assert dialer.asked - asked <= (TEN_MINUTES / LOOK_SECONDS + 1) * len(pods)
+
+
+async def test_an_edit_costs_one_look_and_not_another_for_its_own_write(here: World) -> None:
+    await here.create("c")
+    dialer = Restless(here.dialer)
+    async with running(config(here.namespace, here.kubeconfig), dialer) as (made, _):
+        key = f"{here.namespace}/c"
+        await here.until("c", has("Ready"))
+        pods, _ = await here.children("c")
+        async with metrics_ports([pod.status.pod_ip for pod in pods]):
+            asked = -1
+            while asked < dialer.asked:
+                asked = dialer.asked
+                await made._controller.reconcile(key)
+            await here.api.patch(ETCD_CLUSTERS, here.namespace, "c", {"spec": {"paused": True}})
+            paused = await here.until("c", lambda status: status.control_paused)
+            assert paused.observed_generation == 2
+            written = here.clusters.store.get(key)
+            assert written is not None
+            settled = made._controller._hands.pulse._settled
+            await until(lambda: settled[key].fingerprint.version == written.metadata.resource_version)
+            await made._controller.reconcile(key)
+            assert dialer.asked - asked == len(pods)
 
 
 async def test_P8_a_cluster_whose_endpoints_hang_delays_no_other(here: World) -> None:

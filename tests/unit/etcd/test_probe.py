@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
-from app.etcd.errors import ConnectionLost, DeadlineExceeded, Malformed
+from app.etcd import plain_http
+from app.etcd.errors import ConnectionLost, DeadlineExceeded, Malformed, Unreachable
 from app.etcd.model import Member
 from app.etcd.probe import MetricsPort, PeerPort, samples
 
@@ -51,23 +53,55 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def test_a_refusal_is_an_answer_with_its_reasons(
-    server: Server, session: aiohttp.ClientSession
-) -> None:
+async def test_a_refusal_is_an_answer_with_its_reasons(server: Server) -> None:
     server.says(503, "[-]linearizable_read failed")
-    answer = await MetricsPort(session, LOOPBACK, port=server.port).readyz(deadline=DEADLINE)
+    answer = await MetricsPort(LOOPBACK, port=server.port).readyz(deadline=DEADLINE)
     assert (answer.ok, answer.status, answer.text) == (False, 503, "[-]linearizable_read failed")
 
 
-async def test_silence_ends_at_the_deadline(server: Server, session: aiohttp.ClientSession) -> None:
+async def test_silence_ends_at_the_deadline(server: Server) -> None:
     with pytest.raises(DeadlineExceeded, match=r"no answer in 0\.05 s"):
-        await MetricsPort(session, LOOPBACK, port=server.port).livez(deadline=0.05)
+        await MetricsPort(LOOPBACK, port=server.port).livez(deadline=0.05)
 
 
-async def test_what_is_not_http_is_a_lost_connection(server: Server, session: aiohttp.ClientSession) -> None:
-    server.answer = b"\x15\x03\x01\x00\x02\x02\x50"
+async def test_nobody_there_is_unreachable(server: Server) -> None:
+    with socket.socket() as nobody:
+        nobody.bind((LOOPBACK, 0))  # taken, and not listened on
+        with pytest.raises(Unreachable) as refused:
+            await MetricsPort(LOOPBACK, port=nobody.getsockname()[1]).livez(deadline=DEADLINE)
+    assert not refused.value.outcome_unknown
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\x15\x03\x01\x00\x02\x02\x50",
+        b"HTTP/1.0 200 OK\r\nContent-Le",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nok",
+    ],
+)
+async def test_what_ends_too_early_is_a_lost_connection(server: Server, answer: bytes) -> None:
+    server.answer = answer
     with pytest.raises(ConnectionLost):
-        await MetricsPort(session, LOOPBACK, port=server.port).livez(deadline=DEADLINE)
+        await MetricsPort(LOOPBACK, port=server.port).livez(deadline=DEADLINE)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"HTTP/1.0\r\n\r\n", b"HTTP/1.0 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nContent-Length: x\r\n\r\nok"],
+)
+async def test_what_is_not_http_is_malformed(server: Server, answer: bytes) -> None:
+    server.answer = answer
+    with pytest.raises(Malformed):
+        await MetricsPort(LOOPBACK, port=server.port).livez(deadline=DEADLINE)
+
+
+async def test_an_answer_without_an_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_http, "LIMIT", 1000)
+    server.answer = b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 2000
+    with pytest.raises(Malformed, match="more than 1000 bytes"):
+        await MetricsPort(LOOPBACK, port=server.port).livez(deadline=DEADLINE)
 
 
 async def test_the_peer_port_tells_the_membership(server: Server, session: aiohttp.ClientSession) -> None:
