@@ -16,10 +16,10 @@ from enum import Enum
 from typing import Generic, NoReturn, TypeVar
 
 from app.kube.api import Api
-from app.kube.backoff import Backoff
 from app.kube.cache import Indexer, Store
 from app.kube.errors import Expired, Forbidden, Invalid, KubeError
 from app.kube.objects import Object
+from app.kube.reopening import Reopening
 from app.kube.resources import Resource
 from app.kube.versions import is_older, reached
 from app.kube.watching import DEFAULT, Event, Source, Tuning, Turns
@@ -32,16 +32,6 @@ T = TypeVar("T", bound=Object)
 
 Handler = Callable[[T | None, T | None], None]
 """Called with the old and the new object; one of them is None for an addition or a deletion."""
-
-HEALTHY_SECONDS = 120.0
-"""After a watch has lived that long, earlier failures count no more."""
-
-SETTLED_SECONDS = 10.0
-"""A watch that lived that long and then breaks is opened again soon, whatever failed before: something in
-between that cuts connections each minute must not cost half a minute of blindness each time."""
-
-SHORT_SECONDS = 1.0
-"""A watch that ends sooner is a failure, however it ended: to open the next at once would be a busy loop."""
 
 
 class _Initial(Enum):
@@ -76,6 +66,7 @@ class Informer(Generic[T]):
             namespace,
             label_selector=label_selector,
             field_selector=field_selector,
+            known=self.store.get,
             tuning=tuning,
             metrics=metrics,
         )
@@ -85,8 +76,7 @@ class Informer(Generic[T]):
         self._initial = _Initial.STREAM
         self._version = ""
         self._list_version = "0"
-        self._base = tuning.backoff_base
-        self._backoff = Backoff(base=tuning.backoff_base, cap=tuning.backoff_cap)
+        self._reopening = Reopening(base=tuning.backoff_base, cap=tuning.backoff_cap)
         metrics.watch_age.labels(resource.plural).set_function(
             lambda: time.monotonic() - self._source.last_byte
         )
@@ -147,12 +137,9 @@ class Informer(Generic[T]):
             await self._pause(error, lived=loop.time() - began)
 
     async def _pause(self, error: KubeError | None, *, lived: float) -> None:
-        if lived >= HEALTHY_SECONDS:
-            self._backoff.reset()
-        if error is None and lived >= SHORT_SECONDS:
+        wait = self._reopening.wait(error, lived=lived)
+        if error is None and not wait:
             return
-        asked = error.retry_after if error else 0
-        wait = max(self._base, asked) if lived >= SETTLED_SECONDS else self._backoff.next(at_least=asked)
         log.info(
             "Watch ended, will open it again",
             resource=self.resource.plural,
@@ -168,28 +155,26 @@ class Informer(Generic[T]):
 
     async def _once(self) -> None:
         """Go on from where the store is, until the watch ends."""
-        if self._version:
-            async with self._source.watch(self._version) as events:
-                await self._follow(events)
-            return
-        if self._initial is _Initial.STREAM:
-            try:
-                async with self._source.watch("", initial=True) as events:
-                    await self._fill_from(events)
-                    await self._follow(events)
-            except (Invalid, Forbidden) as refused:
-                if self._version:
-                    raise
-                log.info(
-                    "The server does not stream lists, will page",
-                    resource=self.resource.plural,
-                    error=refused,
-                )
-                self._initial = _Initial.LIST
-            else:
-                return
-        version, objects = await self._source.list(self._list_version)
-        await self._replace(version, objects)
+        if not self._version:
+            if self._initial is _Initial.STREAM:
+                try:
+                    async with self._source.watch("", initial=True) as events:
+                        await self._fill_from(events)
+                        await self._follow(events)
+                except (Invalid, Forbidden) as refused:
+                    if self._version:
+                        raise
+                    log.info(
+                        "The server does not stream lists, will page",
+                        resource=self.resource.plural,
+                        error=refused,
+                    )
+                    self._initial = _Initial.LIST
+                else:
+                    return
+            await self._replace(*await self._source.list(self._list_version))
+        async with self._source.watch(self._version) as events:
+            await self._follow(events)
 
     async def _fill_from(self, events: AsyncIterator[Event[T]]) -> None:
         """Take the objects that a streamed list brings, up to the bookmark that ends it."""
@@ -235,9 +220,10 @@ class Informer(Generic[T]):
                 self._tell(self.store.remove(key), None)
                 await turns.offer()
         for obj in objects:
-            old = self.store.put(obj)
-            if old is None or old.metadata.resource_version != obj.metadata.resource_version:
-                self._tell(old, obj)
+            if self.store.get(obj.metadata.key) is not obj:
+                old = self.store.put(obj)
+                if old is None or old.metadata.resource_version != obj.metadata.resource_version:
+                    self._tell(old, obj)
             await turns.offer()
         self._advance(version)
         self.synced.set()

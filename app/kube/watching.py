@@ -7,7 +7,7 @@ https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
@@ -27,8 +27,10 @@ log = get_logger(__name__)
 T = TypeVar("T", bound=Object)
 
 LIST_DEADLINE_SECONDS = 30.0
-STEP_SECONDS = 0.005
-"""For how long objects are decoded before others get a turn on the loop."""
+STEP_SECONDS = 0.001
+"""For how long objects are decoded before others get the loop, and for how long they then have it at least.
+
+A reconcile takes some dozens of turns of the loop, and each may have to wait for a step."""
 
 INITIAL_END = "k8s.io/initial-events-end"
 
@@ -66,7 +68,20 @@ class Event(msgspec.Struct, Generic[T], frozen=True):
     initial_end: bool = False
 
 
+class _HeadMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What tells whether an object is one that is known already."""
+
+    metadata: _HeadMetadata
+
+
 _WIRE = msgspec.json.Decoder(_Wire)
+_HEAD = msgspec.json.Decoder(_Head)
 
 
 class Turns:
@@ -78,7 +93,7 @@ class Turns:
     async def offer(self) -> None:
         """Let others run if this step has taken long."""
         if time.monotonic() - self._since >= STEP_SECONDS:
-            await asyncio.sleep(0)
+            await asyncio.sleep(STEP_SECONDS)
             self._since = time.monotonic()
 
 
@@ -93,9 +108,16 @@ class Source(Generic[T]):
         *,
         label_selector: str = "",
         field_selector: str = "",
+        known: Callable[[str], T | None] = lambda _key: None,
         tuning: Tuning,
         metrics: Metrics,
     ) -> None:
+        """Describe it.
+
+        ``known`` finds an object by its key; where a list brings it in the same version, it is not decoded
+        again.
+        """
+        self._known = known
         self.api = api
         self.resource = resource
         self.namespace = namespace
@@ -122,7 +144,7 @@ class Source(Generic[T]):
             )
             self.last_byte = time.monotonic()
             for item in page.items or ():
-                obj = self._decode(item)
+                obj = self._recall(item) or self._decode(item)
                 if obj is not None:
                     found.append(obj)
                 await turns.offer()
@@ -154,26 +176,28 @@ class Source(Generic[T]):
             self.resource, self.namespace, query=query, silence=self.tuning.silence
         ) as chunks:
             self.last_byte = time.monotonic()
-            async with aclosing(self._events(chunks)) as events:
+            async with aclosing(self._events(chunks, initial=initial)) as events:
                 yield events
 
-    async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Event[T], None]:
+    async def _events(self, chunks: AsyncIterator[bytes], *, initial: bool) -> AsyncGenerator[Event[T], None]:
         splitter = LineSplitter()
         turns = Turns()
         async for chunk in chunks:
             self.last_byte = time.monotonic()
             for line in splitter.feed(chunk):
-                yield self._event(line)
+                event = self._event(line, initial=initial)
+                initial = initial and not event.initial_end
+                yield event
                 await turns.offer()
 
-    def _event(self, line: bytes) -> Event[T]:
+    def _event(self, line: bytes, *, initial: bool) -> Event[T]:
         try:
             wire = _WIRE.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Undecodable(f"Watch of {self.resource.plural}: {error}") from error
         match wire.type:
             case "ADDED" | "MODIFIED" | "DELETED":
-                obj = self._decode(wire.object)
+                obj = (self._recall(wire.object) if initial else None) or self._decode(wire.object)
                 # An object that is skipped still moves the version on.
                 version = decode(Object, wire.object).metadata.resource_version if obj is None else ""
                 return Event(wire.type, obj.metadata.resource_version if obj else version, obj)
@@ -187,6 +211,15 @@ class Source(Generic[T]):
                 raise error_of(_code(body), body, doing=f"Watch of {self.resource.plural}")
             case _:
                 raise Undecodable(f"Watch of {self.resource.plural}: an event of type {wire.type}")
+
+    def _recall(self, data: msgspec.Raw) -> T | None:
+        """Return an object that is known in just this version; None for any other."""
+        try:
+            head = _HEAD.decode(data).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None  # what is wrong with it is told by decoding it
+        known = self._known(f"{head.namespace}/{head.name}" if head.namespace else head.name)
+        return known if known and known.metadata.resource_version == head.resource_version else None
 
     def _decode(self, data: msgspec.Raw) -> T | None:
         try:

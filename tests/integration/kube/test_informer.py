@@ -2,8 +2,10 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -26,9 +28,9 @@ FAST = Tuning(silence=1.5, backoff_base=0.05, backoff_cap=0.5, page_size=3)
 class Follower:
     """An informer, and the objects as a subscriber knows them who believes every word."""
 
-    def __init__(self, api: Api, things: Resource[CustomObject], namespace: str) -> None:
+    def __init__(self, api: Api, things: Resource[CustomObject], namespace: str, tuning: Tuning) -> None:
         self.metrics = Metrics()
-        self.informer = Informer(api, things, namespace=namespace, tuning=FAST, metrics=self.metrics)
+        self.informer = Informer(api, things, namespace=namespace, tuning=tuning, metrics=self.metrics)
         self.known: dict[str, str] = {}
         self.told = 0
         self.informer.subscribe(self.tell)
@@ -89,8 +91,10 @@ class Stage:
         await self.create("thing-3")
 
     @asynccontextmanager
-    async def follower(self, faulty: Api, *, synced: bool = True) -> AsyncIterator[Follower]:
-        follower = Follower(faulty, self.things, self.namespace)
+    async def follower(
+        self, faulty: Api, *, synced: bool = True, tuning: Tuning = FAST
+    ) -> AsyncIterator[Follower]:
+        follower = Follower(faulty, self.things, self.namespace, tuning)
         task = asyncio.create_task(follower.informer.run())
         try:
             if synced:
@@ -184,6 +188,23 @@ async def test_410_on_the_watch(
         await stage.everything()
         planned = [plan for plan in stage.proxy.plans if plan.status != 422]
         await until(lambda: follower.lists() >= 2 and not any(plan.times for plan in planned))
+
+
+async def test_410_is_followed_by_a_list_at_once_however_long_the_waits_for_failures_are(
+    stage: Stage, faulty: Api
+) -> None:
+    async with stage.follower(faulty, tuning=replace(FAST, backoff_base=0.1, backoff_cap=30)) as follower:
+        stage.proxy.plan("watch", 500, "InternalError", times=3)
+        stage.proxy.drop()
+        await stage.everything()
+        await follower.agrees(stage.api, stage.things, stage.namespace)
+        # Broken connections and 500s have cost 0.1, 0.2, 0.4 and 0.8 s so far, and this one 1.6 s.
+        stage.proxy.plan_event(410, "Expired")
+        stage.proxy.drop()
+        await until(lambda: not any(plan.times for plan in stage.proxy.plans))
+        began = time.monotonic()
+        await until(lambda: follower.lists() == 2)
+        assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize("times", [1, 2])

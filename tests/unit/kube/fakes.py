@@ -34,6 +34,7 @@ class Feed:
 
     news: asyncio.Event = field(default_factory=asyncio.Event)
     dead: bool = False
+    expired: bool = False
 
 
 @dataclass
@@ -80,6 +81,12 @@ class FakeServer:
         """Let the open watches bring nothing more, without ending them."""
         for feed in self.feeds:
             feed.dead = True
+
+    def expire_watches(self) -> None:
+        """Tell the open watches that their version is gone (410), as an event."""
+        for feed in self.feeds:
+            feed.expired = True
+            feed.news.set()
 
     def watches(self) -> list[Request]:
         return [request for request in self.requests if "watch" in request.query]
@@ -162,6 +169,9 @@ class FakeServer:
             yield _line("ERROR", json.loads(status(410, "Expired")))
             return
         while True:
+            if feed.expired:
+                yield _line("ERROR", json.loads(status(410, "Expired")))
+                return
             for version, kind, entry in list(self.history):
                 if version > at and entry["path"].startswith(prefix) and not feed.dead:
                     at = version

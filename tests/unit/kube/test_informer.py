@@ -140,7 +140,7 @@ async def test_410_replaces_the_store_and_tells_of_what_vanished(server: FakeSer
         assert seen.changes[2:] == ["-a", "~b", "+c"]
 
 
-async def test_410_again_and_again_backs_off_and_recovers(server: FakeServer) -> None:
+async def test_410_again_and_again_waits_a_little_and_no_more(server: FakeServer) -> None:
     server.streams_lists = False
     lists: list[tuple[float, str | None]] = []
     loop = asyncio.get_running_loop()
@@ -148,16 +148,83 @@ async def test_410_again_and_again_backs_off_and_recovers(server: FakeServer) ->
     async def gone(request: Request) -> None:
         if "watch" not in request.query:
             lists.append((loop.time(), request.query.get("resourceVersion")))
-            if len(lists) <= 4:
+            if len(lists) <= 7:
                 raise failure(410, "Expired")
 
     server.step = gone
     async with running(server, Seen()) as informer:
         await informer.synced.wait()
-    assert [version for _, version in lists] == ["0", None, None, None, None]
+    assert [version for _, version in lists] == ["0", *[None] * 7]
     waits = [later - earlier for (earlier, _), (later, _) in pairwise(lists)]
-    for wait, least in zip(waits, [0.8, 1.6, 3.2, 6.4], strict=True):
+    for wait, least in zip(waits, [0, 0.8, 1.6, 3.2, 5, 5, 5], strict=True):
         assert least <= wait <= least * 1.5
+
+
+async def test_410_is_followed_by_a_list_at_once_whatever_failed_before(server: FakeServer) -> None:
+    loop = asyncio.get_running_loop()
+    failures = 6
+
+    async def down(request: Request) -> None:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            raise failure(500, "InternalError")
+
+    seen = Seen()
+    server.step = down
+    async with running(server, seen) as informer:
+        await informer.synced.wait()
+        for number in range(3):
+            await asyncio.sleep(15)
+            server.expire_watches()
+            server.put(f"{ROOT}/c{number}", pod(f"c{number}"))
+            began = loop.time()
+            await informer.saw(str(server.version))
+            assert loop.time() - began < 0.01
+
+
+async def test_a_resource_that_is_not_served_yet_is_followed_soon_after_it_is(server: FakeServer) -> None:
+    loop = asyncio.get_running_loop()
+    served_at = loop.time() + 20.0
+
+    async def absent(request: Request) -> None:
+        if loop.time() < served_at:
+            raise failure(404, "NotFound")
+
+    server.step = absent
+    async with running(server, Seen()) as informer:
+        await informer.synced.wait()
+        assert loop.time() - served_at <= 1.5
+    assert len(server.requests) < 50
+
+
+async def test_after_a_list_by_pages_the_watch_is_opened_at_once(server: FakeServer) -> None:
+    server.streams_lists = False
+    loop = asyncio.get_running_loop()
+    async with running(server, Seen()) as informer:
+        await informer.synced.wait()
+        began = loop.time()
+        server.put(f"{ROOT}/c", pod("c"))
+        await informer.saw(str(server.version))
+        assert loop.time() - began < 0.01
+
+
+@pytest.mark.parametrize("streams_lists", [True, False])
+async def test_a_list_keeps_the_objects_that_did_not_change(server: FakeServer, streams_lists: bool) -> None:
+    server.streams_lists = streams_lists
+    seen = Seen()
+    async with running(server, seen) as informer:
+        await informer.synced.wait()
+        before = {key: informer.store.get(key) for key in informer.store}
+        server.kill_watches()
+        changed = server.put(f"{ROOT}/b", pod("b", x="y"))
+        server.compact()
+        await informer.saw(str(server.version))
+        assert informer.store.get("ns/a") is before["ns/a"]
+        found = informer.store.get("ns/b")
+        assert found is not None
+        assert found.metadata.resource_version == changed["metadata"]["resourceVersion"]
+        assert seen.changes[2:] == ["~b"]
 
 
 async def test_failures_back_off_to_thirty_seconds_and_no_further(server: FakeServer) -> None:
