@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from app.api import unbuilt
 from app.api.backup import EtcdBackup
 from app.api.base import GROUP, VERSION, JsonObject, Model
@@ -166,13 +164,6 @@ def _add_placeholders(schema: JsonObject) -> None:
         properties[name]["description"] = f"Not available in this version. {described}".rstrip()
 
 
-class _Dumper(yaml.SafeDumper):
-    """YAML without aliases, which no reader of manifests expects."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature is PyYAML's
-        return True
-
-
 def manifests() -> dict[str, str]:
     """Return the files of ``manifests/crd/`` by name."""
     files = {f"{plural}.yaml": _yaml(crd) for plural, crd in crds().items()}
@@ -185,7 +176,15 @@ def manifests() -> dict[str, str]:
 
 
 def _yaml(document: JsonObject) -> str:
-    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    import yaml  # noqa: PLC0415 - only who writes manifests pays for it, not the operator
+
+    class Dumper(yaml.SafeDumper):
+        """YAML without aliases, which no reader of manifests expects."""
+
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature is PyYAML's
+            return True
+
+    text: str = yaml.dump(document, Dumper=Dumper, sort_keys=False, width=120, allow_unicode=True)
     return f"# Written by python -m app.api.crd; edit the models in app/api instead.\n{text}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -36,18 +37,18 @@ class HttpTransport:
         self._host = urlsplit(self._base).netloc
         self._credentials = credentials
         self._metrics = metrics
-        self._rest = _rest.RESTClientObject(configuration)
-        self._session: aiohttp.ClientSession = self._rest.pool_manager
+        self._session = _session(configuration)
         self._extra: dict[str, Any] = {"allow_redirects": False}
         if configuration.tls_server_name:
             self._extra["server_hostname"] = configuration.tls_server_name
-        if configuration.proxy:
-            self._extra |= {"proxy": configuration.proxy, "proxy_headers": configuration.proxy_headers}
+        proxy = configuration.proxy or _proxy_of_environment(self._base)
+        if proxy:
+            self._extra |= {"proxy": proxy, "proxy_headers": configuration.proxy_headers}
         self.hooks: list[Hook] = []
 
     async def close(self) -> None:
         """Close the session; requests that are under way fail."""
-        await self._rest.close()
+        await self._session.close()
 
     async def request(self, request: Request, *, deadline: float) -> bytes:
         """Carry out a request, as ``Transport`` says."""
@@ -89,7 +90,11 @@ class HttpTransport:
             async with aclosing(_chunks(request, response, silence)) as chunks:
                 yield chunks
         finally:
-            # Not released to the pool: the rest of the stream would have to be read first.
+            # Not released to the pool: the rest of the stream would have to be read first. And not closed in
+            # the manner of TLS: to a peer that is dead it would linger until that has timed out.
+            connection = response.connection
+            if connection is not None and connection.transport is not None:
+                connection.transport.abort()
             response.close()
 
     async def _send(self, request: Request) -> aiohttp.ClientResponse:
@@ -138,6 +143,26 @@ class HttpTransport:
     async def _call_hooks(self, stage: Stage, request: Request) -> None:
         for hook in self.hooks:
             await hook(stage, request)
+
+
+def _session(configuration: Any) -> aiohttp.ClientSession:
+    """Make a session with the library's TLS settings.
+
+    The library's own trusts the environment: it would read ~/.netrc for each request. And its read buffer
+    holds whole objects, which is not needed where lines are split as they come.
+    """
+    library_session: aiohttp.ClientSession = _rest.RESTClientObject(configuration).pool_manager
+    connector = library_session.connector
+    library_session.detach()
+    return aiohttp.ClientSession(connector=connector)
+
+
+def _proxy_of_environment(url: str) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, as client-go goes by."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def _text(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from app.kube import library
 from app.kube.errors import KubeError
 
-_, _, _incluster, _kubeconfig = library.load()
+_configurations, _, _incluster = library.load()
 
 REFRESH_SECONDS = 60.0
 
@@ -73,13 +73,13 @@ class Kubeconfig:
 
 
 def _configuration() -> Any:
-    return library.load()[0].Configuration()
+    return _configurations.Configuration()
 
 
 async def _read(path: str) -> Any:
     configuration = _configuration()
     try:
-        await _kubeconfig.load_kube_config(
+        await library.load_kubeconfig_reader().load_kube_config(
             config_file=path, client_configuration=configuration, persist_config=False
         )
     except Exception as error:  # a bad file makes the library raise whatever it stumbles over

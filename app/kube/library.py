@@ -28,8 +28,8 @@ def _submodule(name: str) -> Any:
     return importlib.import_module(f"kubernetes_asyncio.{name}")
 
 
-def load() -> tuple[Any, Any, Any, Any]:
-    """Return the modules client.configuration, client.rest, config.incluster_config, config.kube_config."""
+def load() -> tuple[Any, Any, Any]:
+    """Return the modules client.configuration, client.rest and config.incluster_config."""
     real = "kubernetes_asyncio" in sys.modules
     if not real:
         for name in _BARE:
@@ -41,9 +41,10 @@ def load() -> tuple[Any, Any, Any, Any]:
         client: Any = sys.modules["kubernetes_asyncio.client"]
         client.Configuration = configuration.Configuration
         client.ApiClient = object
-    return (
-        configuration,
-        _submodule("client.rest"),
-        _submodule("config.incluster_config"),
-        _submodule("config.kube_config"),
-    )
+    return configuration, _submodule("client.rest"), _submodule("config.incluster_config")
+
+
+def load_kubeconfig_reader() -> Any:
+    """Return the module config.kube_config, which brings YAML with it and is of no use in a Pod."""
+    load()
+    return _submodule("config.kube_config")

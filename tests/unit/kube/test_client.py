@@ -197,6 +197,35 @@ async def test_P1_P15_a_rotated_token_is_used_at_once_after_401(
     await transport.close()
 
 
+async def test_passwords_of_the_home_folder_are_not_sent(
+    server: Server, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    transport = await connect(str(kubeconfig(tmp_path / "config", base, "{}")), metrics=Metrics())
+    await transport.request(GET, deadline=5)
+    await transport.close()
+    assert server.tokens == [""]
+
+
+async def test_a_proxy_of_the_environment_is_used_except_where_it_says_not_to(
+    server: Server, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = str(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", "{token: one}"))
+    monkeypatch.setenv("http_proxy", base)
+    monkeypatch.delenv("no_proxy", raising=False)
+    through = await connect(config, metrics=Metrics())
+    await through.request(GET, deadline=5)
+    await through.close()
+    assert server.tokens == ["Bearer one"]
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    past = await connect(config, metrics=Metrics())
+    with pytest.raises(Unreachable):
+        await past.request(GET, deadline=5)
+    await past.close()
+
+
 async def test_hooks_see_every_request_and_may_end_it(server: Server, transport: HttpTransport) -> None:
     seen: list[tuple[Stage, str]] = []
 
