@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from app.act.membership import Membership
 from app.act.own_image import OwnImage
+from app.act.refusals import Refusals
 from app.api.base import JsonObject
 from app.api.cluster import ClusterSpec
 from app.build.common import APPLIED_ANNOTATION, MEMBER_LABEL, QUARANTINE_LABEL, Platform, owner, selector
@@ -18,11 +19,11 @@ from app.build.helper import helper
 from app.build.pdb import pdb
 from app.build.pod import pod
 from app.build.service import service
-from app.build.volume import claim, retention
+from app.build.volume import claim, growth, retention
 from app.kube.api import Api
 from app.kube.applying import NotOurs, apply
 from app.kube.barrier import Barrier
-from app.kube.errors import AlreadyExists, Conflict, NotFound
+from app.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from app.kube.informer import Informer
 from app.kube.objects import CustomObject, Object
 from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, Resource
@@ -42,6 +43,7 @@ from app.plan.actions import (
     Deletion,
     EnsureBudget,
     EnsureService,
+    GrowVolume,
     Label,
     MoveLeader,
     PromoteMember,
@@ -72,6 +74,7 @@ class Actor:
         own_image: OwnImage,
     ) -> None:
         """Act through ``api`` and ``membership``, which are both fenced."""
+        self.refusals = Refusals()
         self._membership = membership
         self._own_image = own_image
         self._api = api
@@ -125,6 +128,8 @@ class Actor:
                 await self._create(cluster, PODS, self._caches.pods, body)
             case CreateHelper():
                 await self._create_helper(cluster, spec, action)
+            case GrowVolume():
+                await self._grow(cluster, action)
             case Annotate() | Label() | Quarantine() | SetRetention() | TakeOver():
                 await self._mark(cluster, action)
             case DeletePod() | DeleteVolume() | DeleteService() | DeleteBudget():
@@ -182,6 +187,21 @@ class Actor:
             log.info("Found another object than the one to mark", kind=action.kind, name=action.name)
             return
         self._barrier.wrote(cluster.key, cache, changed)
+
+    async def _grow(self, cluster: ClusterRef, action: GrowVolume) -> None:
+        body = {"metadata": {"uid": action.uid}, "spec": growth(action.storage)}
+        try:
+            changed = await self._api.patch(PERSISTENT_VOLUME_CLAIMS, cluster.namespace, action.name, body)
+        except (NotFound, Conflict):
+            log.info("Found another object than the one to grow", name=action.name)
+            return
+        except (Forbidden, Invalid) as error:
+            log.warning("Could not grow a claim", name=action.name, storage=action.storage, error=error)
+            words = (error.status.message if error.status else "") or str(error)
+            self.refusals.note(cluster.key, action.name, action.storage, words)
+            return
+        log.info("Grew a claim", name=action.name, storage=action.storage)
+        self._barrier.wrote(cluster.key, self._caches.volumes, changed)
 
     def _cache_of(self, action: Deletion) -> Informer[Any]:
         match action:

@@ -227,6 +227,13 @@ class ClusterSpec(Model):
         return self.data_retention == RETAIN
 
     @property
+    def storage(self) -> str:
+        """How much storage each member's claim asks for, as a quantity; empty without claims."""
+        claim = self.pod.persistent_volume_claim_spec or {}
+        requests = (claim.get("resources") or {}).get("requests") or {}
+        return str(requests.get("storage", ""))
+
+    @property
     def replace_after(self) -> float:
         """How many seconds a member, or a quorum, may be down before that counts as for good."""
         given = self.recovery.member_replace_after_seconds

@@ -97,6 +97,19 @@ def check_changes(new: JsonObject, old: JsonObject, defaults: dict[str, Any], re
 def _meaning(obj: JsonObject, path: str, defaults: dict[str, Any]) -> Any:
     """Return what a field says: empty is absent, and a leading "v" of a version says nothing."""
     value = lookup(obj, path)
+    if path == "spec.pod":
+        value = _without_size(value)
     if value is None or value == {}:
         return defaults.get(path)
     return bare(value) if path == "spec.version" and isinstance(value, str) else value
+
+
+def _without_size(pod: Any) -> Any:
+    """Return a Pod policy without the size of the claims, which may grow."""
+    claim = lookup(pod, "persistentVolumeClaimSpec")
+    requests = lookup(claim, "resources.requests")
+    if claim is None or not isinstance(requests, dict):
+        return pod
+    rest = {key: value for key, value in requests.items() if key != "storage"}
+    resized = {**claim, "resources": {**claim["resources"], "requests": rest}}
+    return {**pod, "persistentVolumeClaimSpec": resized}

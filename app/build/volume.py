@@ -24,6 +24,11 @@ def claim(cluster: ClusterRef, *, member: str, spec: JsonObject, retain: bool = 
     }
 
 
+def growth(storage: str) -> JsonObject:
+    """The merge patch of a claim's spec by which it asks for more storage."""
+    return {"resources": {"requests": {"storage": storage}}}
+
+
 def retention(cluster: ClusterRef, *, retain: bool) -> JsonObject:
     """The merge patch of the metadata by which a claim outlives the custom resource, or goes with it.
 

@@ -154,6 +154,7 @@ class ClusterController:
         if obj is None:
             self._patience.forget(key)
             self._stopwatch.forget(key)
+            self._hands.actor.refusals.forget(key)
             self._gauges.pop(key, None)
             self._hands.pulse.forget(key)
             self._hands.claims.forget(key)
@@ -212,6 +213,7 @@ class ClusterController:
             observed,
             ages=self._stopwatch.time(key, symptoms(observed)),
             leading_for=time.monotonic() - self._leading_since,
+            refusals=self._hands.actor.refusals.of(key, accepted.spec.storage),
             order=read_order(obj.metadata.annotations or {}),
             gauges_due=time.monotonic() - self._gauges.get(key, float("-inf")) >= GAUGE_SECONDS,
         )

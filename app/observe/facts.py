@@ -105,6 +105,8 @@ def volume_facts(claim: PersistentVolumeClaim) -> VolumeFacts:
         terminating=claim.metadata.deletion_timestamp is not None,
         retained=claim.metadata.controller is None,
         quarantined=bool(claim.metadata.label(QUARANTINE_LABEL)),
+        requested=str((claim.spec.resources.get("requests") or {}).get("storage", "")),
+        capacity=claim.status.capacity.get("storage", ""),
         annotations=claim.metadata.annotations or {},
     )
 

@@ -128,6 +128,15 @@ class SetRetention:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowVolume:
+    """Ask a claim that still has this uid for more storage (a quantity)."""
+
+    name: str
+    uid: str
+    storage: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """Delete a Pod with its usual grace, if it is still the one and the version that was seen."""
 
@@ -204,6 +213,7 @@ Action = (
     | TakeOver
     | Quarantine
     | SetRetention
+    | GrowVolume
     | Deletion
     | MembershipAction
 )

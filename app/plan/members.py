@@ -5,6 +5,7 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.plan.actions import Action, CreateVolume, DeletePod, DeleteService, DeleteVolume
 from app.plan.budget import protect
+from app.plan.growth import grow
 from app.plan.latching import ensure, note, serving, settle
 from app.plan.losses import keepers, lost, may_have_data, persistent, unknown
 from app.plan.membership import change
@@ -28,6 +29,7 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     gone = _nothing_left(observed, spec, journal)
     step = revive(observed, spec, decided.journal, leaving=decided.leaving)
     protection = protect(observed, spec, step.journal)
+    growth = grow(observed, spec, roster(step.journal))
     return Step(
         protection.journal,
         (
@@ -36,13 +38,18 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
             _leftovers(observed, spec, step.journal),
             (decided.action,) if decided.action is not None else (),
             # The last, so that nothing waits for it.
-            (*protection.actions, *_renamed(observed, spec)),
+            (*protection.actions, *growth.actions, *_renamed(observed, spec)),
         ),
-        (*(one for one in (gone, decided.trouble) if one is not None), *step.troubles),
+        (
+            *(one for one in (gone, decided.trouble) if one is not None),
+            *step.troubles,
+            *growth.troubles,
+        ),
         (
             *step.events,
             *((decided.event,) if decided.event is not None else ()),
             *protection.events,
+            *growth.events,
         ),
     )
 

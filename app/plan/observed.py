@@ -86,7 +86,10 @@ class PodFacts:
 
 @dataclass(frozen=True, slots=True)
 class VolumeFacts:
-    """A PersistentVolumeClaim of this cluster; one that is ``retained`` outlives the custom resource."""
+    """A PersistentVolumeClaim of this cluster; one that is ``retained`` outlives the custom resource.
+
+    ``requested`` and ``capacity`` are quantities of storage: what is asked for, and what there is.
+    """
 
     name: str
     uid: str
@@ -94,6 +97,8 @@ class VolumeFacts:
     terminating: bool = False
     retained: bool = False
     quarantined: bool = False
+    requested: str = ""
+    capacity: str = ""
     annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
 
@@ -206,6 +211,8 @@ class Observed:
     them; ``former_services`` are ours under a name that is not wanted any more, ``client_service`` is the one
     for clients.
 
+    ``refusals`` says why claims may not grow to what the spec asks for.
+
     ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
     ``stray`` are ours without our labels, by kind, name and uid. ``members`` is etcd's list as a member with
     a quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member
@@ -252,6 +259,7 @@ class Observed:
     ages: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
     leading_for: float = float("inf")
     waits: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    refusals: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     stray: frozenset[tuple[str, str, str]] = frozenset()
     conflicts: tuple[str, ...] = ()
     existing_data: tuple[str, ...] = ()

@@ -21,7 +21,10 @@ def revision(spec: ClusterSpec) -> str:
     inputs = {
         "repository": spec.repository,
         "version": versions.bare(spec.version or ""),
-        "pod": spec.pod.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+        # A claim grows without its Pod being made anew.
+        "pod": spec.pod.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"persistent_volume_claim_spec"}
+        ),
         "tls": spec.tls.model_dump(mode="json", by_alias=True, exclude_defaults=True) if spec.tls else None,
     }
     if spec.image is not None:

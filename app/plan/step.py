@@ -11,12 +11,14 @@ from app.plan.actions import Action
 class Trouble:
     """What keeps the cluster from what its spec asks for, as a condition's reason and message.
 
-    ``stalled`` marks one that no waiting clears: a person has to change something.
+    ``stalled`` marks one that no waiting clears: a person has to change something. ``passing`` marks one that
+    is a change on its way: nothing is degraded by it.
     """
 
     reason: str
     message: str
     stalled: bool = False
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,6 @@ def _degraded(step: Step, trouble: Trouble | None) -> Verdict:
     kind = ConditionType.DEGRADED
     if step.journal.latch is None:
         return Verdict(kind, False, "NotFounded", "there is no cluster yet that could be")
-    if trouble is None:
+    if trouble is None or trouble.passing:
         return Verdict(kind, False, "AllMembersReady", "every member that votes is ready")
     return Verdict(kind, True, trouble.reason, trouble.message)

@@ -139,6 +139,15 @@ def test_podDisruptionBudget_may_change() -> None:
     assert validate(cluster(podDisruptionBudget=False), cluster(podDisruptionBudget=True)) == ALLOWED
 
 
+def test_F2_a_volume_may_grow_and_nothing_else_of_its_claim_may_change() -> None:
+    assert validate(claimed(resources={"requests": {"storage": "20Gi"}}), claimed()).faults == ()
+    (shrunk,) = validate(claimed(resources={"requests": {"storage": "5Gi"}}), claimed()).faults
+    assert (shrunk.reason, shrunk.nearest) == (Reason.FORBIDDEN, "10Gi")
+    assert "must not shrink" in shrunk.message
+    other = claimed(resources={"requests": {"storage": "20Gi"}, "limits": {"storage": "30Gi"}})
+    assert [fault.path for fault in validate(other, claimed()).faults] == ["spec.pod"]
+
+
 SAME = [
     (cluster(), cluster(pod={})),
     (cluster(pod=None), cluster(pod={})),
