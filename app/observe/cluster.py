@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from app.api import names
 from app.api.cluster import ClusterSpec
-from app.api.status import ClusterStatus
+from app.api.conditions import is_true
+from app.api.status import ClusterStatus, ConditionType
 from app.build.common import selector
 from app.etcd.client import Dialer
 from app.etcd.endpoint import Endpoint
@@ -130,6 +131,7 @@ class Observer:
             budgets=self._budgets(cluster, [pod for pod, _ in ours]),
             answers=answers,
             members=listed,
+            learners_known=await self._learners_known(status, pods, answers),
             locked=locked,
             absent=absent,
             absent_volumes=absent_volumes,
@@ -249,10 +251,24 @@ class Observer:
         except EtcdError as error:
             return error
 
-    async def _list(self, pod: PodFacts) -> tuple[ListedMember, ...] | None:
+    async def _learners_known(
+        self, status: ClusterStatus, pods: Mapping[str, PodFacts], answers: Mapping[str, Answer]
+    ) -> Mapping[str, frozenset[int]]:
+        """Ask each member for its own list, which may be behind the quorum's, while that matters."""
+        if status.journal.latch is None or is_true(status.conditions, ConditionType.READY):
+            return {}
+        asked = [name for name in answers if not answers[name].learner]  # a learner lists nothing
+        lists = await asyncio.gather(*(self._list(pods[name], linearizable=False) for name in asked))
+        return {
+            name: frozenset(member.id for member in found if member.learner)
+            for name, found in zip(asked, lists, strict=True)
+            if found is not None
+        }
+
+    async def _list(self, pod: PodFacts, *, linearizable: bool = True) -> tuple[ListedMember, ...] | None:
         try:
             async with self._dialer.dial(Endpoint(pod.ip)) as client:
-                listed = await client.member_list(linearizable=True, deadline=LIST_SECONDS)
+                listed = await client.member_list(linearizable=linearizable, deadline=LIST_SECONDS)
         except EtcdError:
             return None
         return tuple(

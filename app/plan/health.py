@@ -56,6 +56,22 @@ def health_of(observed: Observed, journal: Journal) -> Health:
     return Health(members, answers, ready, learners)
 
 
+def why_unready(observed: Observed, health: Health, name: str) -> str:
+    """One word for why a member is not ready."""
+    pod = observed.pods.get(name)
+    if pod is None:
+        return "Missing" if name in observed.absent else "Unknown"
+    if pod.terminating:
+        return "Terminating"
+    if pod.trouble is not None:
+        return pod.trouble[0]
+    if not pod.running:
+        return "NotRunning"
+    if stuck(observed, name):
+        return "NotProgressing"
+    return "NotReady" if name in health.serving else "NotServing"
+
+
 def quorum_lost(observed: Observed, health: Health) -> bool:
     """Whether so many members are known to be down that the others can't be a quorum."""
     return not health.enough(health.serving) and not health.enough(

@@ -24,6 +24,7 @@ from app.plan.losses import lost, repeatable
 from app.plan.naming import unused
 from app.plan.observed import Answer, ListedMember, Observed
 from app.plan.progress import stuck, stuck_for
+from app.plan.promotion import doubted
 from app.plan.roster import ADD_VOTER
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
@@ -265,7 +266,9 @@ def _value(member: ListedMember, seats: Seats) -> tuple[bool, bool, bool, bool, 
 
 
 def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via) -> Change | None:
-    """Add a learner, one at a time, and none while a voter is down that may come back or be replaced.
+    """Add a learner, one at a time.
+
+    None while a promotion is not believed by all, or a voter is down that may come back or be replaced.
 
     One whose Pod can't be scheduled stands in nobody's way, as long as etcd takes the learner; it counts that
     as a voter that is down (``isConnectedToQuorumAfterAddingNewMemberSince`` in its server.go).
@@ -274,7 +277,7 @@ def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats,
     held_up = not all(_has_no_place(observed, name) for name in down)
     refused = bool(down) and seats.healthy_voters() < quorum(len(seats.voters) + 1)
     learner = all(parse(version) >= LEARNERS_SINCE for version in _versions(spec, seats))
-    if seats.learners or held_up or refused or (down and not learner):
+    if seats.learners or held_up or refused or (down and not learner) or doubted(observed):
         return None
     name, journal = _next_name(observed, journal, seats)
     return Change(

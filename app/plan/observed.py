@@ -215,8 +215,9 @@ class Observed:
 
     ``absent`` and ``absent_volumes`` name Pods and claims whose absence a live read confirmed.
     ``stray`` are ours without our labels, by kind, name and uid. ``members`` is etcd's list as a member with
-    a quorum gave it, None when nobody could. ``waits`` says for how many seconds more the Pod of a member
-    that keeps ending is not made anew.
+    a quorum gave it, None when nobody could; ``learners_known`` are the ids that each member itself lists as
+    learners, asked for while the cluster is not Ready. ``waits`` says for how many seconds more the Pod of a
+    member that keeps ending is not made anew.
 
     ``budgets`` are ours and all that are not an EtcdCluster's, None where they were not looked at.
 
@@ -248,6 +249,7 @@ class Observed:
     budgets: tuple[BudgetFacts, ...] | None = None
     answers: Mapping[str, Answer] = field(default_factory=lambda: _NOTHING)
     members: tuple[ListedMember, ...] | None = None
+    learners_known: Mapping[str, frozenset[int]] = field(default_factory=lambda: _NOTHING)
     absent: frozenset[str] = frozenset()
     absent_volumes: frozenset[str] = frozenset()
     helpers: Mapping[str, Helper] = field(default_factory=lambda: _NOTHING)

@@ -8,9 +8,8 @@ from app.api.status import ClusterPhase, ClusterStatus, MembersStatus, MemberSta
 from app.etcd import identity
 from app.etcd.version import parse
 from app.plan.gauges import gauge
-from app.plan.health import Health, health_of
+from app.plan.health import Health, health_of, why_unready
 from app.plan.observed import Answer, Observed
-from app.plan.progress import stuck
 from app.plan.step import Step
 from app.plan.verdicts import Verdict, verdicts
 
@@ -85,13 +84,15 @@ def _member(observed: Observed, before: MemberStatus | None, name: str, health: 
     ready = name in health.ready
     if answer is None:
         base = before or MemberStatus(name=name)
-        return base.model_copy(update={"ready": ready, "role": "", "reason": _why(observed, health, name)})
+        return base.model_copy(
+            update={"ready": ready, "role": "", "reason": why_unready(observed, health, name)}
+        )
     return MemberStatus(
         name=name,
         id=identity.text(answer.member_id),
         role=_role(answer),
         ready=ready,
-        reason="" if ready else _why(observed, health, name),
+        reason="" if ready else why_unready(observed, health, name),
         version=answer.version,
         db_size=gauge(before.db_size if before else None, answer.db_size, due=observed.gauges_due),
         db_size_in_use=gauge(
@@ -104,18 +105,3 @@ def _role(answer: Answer) -> str:
     if answer.learner:
         return "Learner"
     return "Leader" if answer.leader == answer.member_id else "Follower"
-
-
-def _why(observed: Observed, health: Health, name: str) -> str:
-    pod = observed.pods.get(name)
-    if pod is None:
-        return "Missing" if name in observed.absent else "Unknown"
-    if pod.terminating:
-        return "Terminating"
-    if pod.trouble is not None:
-        return pod.trouble[0]
-    if not pod.running:
-        return "NotRunning"
-    if stuck(observed, name):
-        return "NotProgressing"
-    return "NotReady" if name in health.serving else "NotServing"

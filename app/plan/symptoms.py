@@ -9,6 +9,7 @@ from app.plan.health import health_of, quorum_lost
 from app.plan.latching import serving
 from app.plan.observed import Lock, Observed, PodFacts
 from app.plan.progress import overtaken
+from app.plan.promotion import doubted, unbelieved
 from app.plan.roster import listed, roster
 
 NO_QUORUM = "no-quorum"
@@ -60,6 +61,7 @@ def symptoms(observed: Observed) -> frozenset[str]:
             *(joining(name) for name in learners),
             *(stranger(name) for name in others),
             *overtaken(observed, journal),
+            *map(unbelieved, doubted(observed)),
             *((NO_QUORUM,) if quorum_lost(observed, health_of(observed, journal)) else ()),
         ]
     )

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from app.api.cluster import ClusterSpec
 from app.api.status import ConditionType
-from app.plan.health import Health, quorum_lost
+from app.plan.health import Health, quorum_lost, why_unready
 from app.plan.observed import Observed
 from app.plan.outlook import recovering, way_out
+from app.plan.promotion import doubted, explained, lasting
 from app.plan.step import Step, Trouble
 
 
@@ -37,10 +38,11 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
         and {*observed.pods, *observed.volumes} <= set(health.members)
         and trouble is None
         and available.value is True
+        and not doubted(observed)
     )
     return (
         available,
-        _ready(spec, health, trouble, complete=complete),
+        _ready(observed, spec, health, trouble, complete=complete),
         _progressing(spec, step, health, trouble, complete=complete, stalled=stalled),
         _degraded(step, trouble),
         Verdict(ConditionType.STALLED, True, stalled.reason, stalled.message)
@@ -111,10 +113,13 @@ def _trouble(observed: Observed, step: Step, health: Health) -> Trouble | None:
     stuck = _stuck(observed, health)
     if stuck is not None:
         return stuck
+    if lasting(observed):
+        return Trouble("PromotionUnverified", explained(observed))
     # A learner that has not caught up yet is on its way: that is growing, not trouble.
     unready = [name for name in health.voters if name not in health.ready]
     if unready:
-        return Trouble("MembersUnready", f"not ready: {', '.join(unready)}")
+        said = (f"{name} ({why_unready(observed, health, name)})" for name in unready)
+        return Trouble("MembersUnready", f"not ready: {', '.join(said)}")
     return None
 
 
@@ -122,19 +127,25 @@ def _stuck(observed: Observed, health: Health) -> Trouble | None:
     """What keeps a member's Pod from starting, in the words of the scheduler or the kubelet."""
     for name in health.members:
         pod = observed.pods.get(name)
-        if pod is not None and pod.trouble is not None and name not in health.ready:
+        if pod is None or pod.terminating:
+            continue
+        if pod.trouble is not None and name not in health.ready:
             reason, words = pod.trouble
             return Trouble(reason, f"{name}: {words}")
     return None
 
 
-def _ready(spec: ClusterSpec, health: Health, trouble: Trouble | None, *, complete: bool) -> Verdict:
+def _ready(
+    observed: Observed, spec: ClusterSpec, health: Health, trouble: Trouble | None, *, complete: bool
+) -> Verdict:
     if complete:
         return Verdict(
             ConditionType.READY, True, "AsSpecified", f"all {len(health.members)} members are ready"
         )
     if trouble is not None:
         return Verdict(ConditionType.READY, False, trouble.reason, trouble.message)
+    if doubted(observed):
+        return Verdict(ConditionType.READY, False, "PromotionUnverified", explained(observed))
     if health.members and _resizing(spec, health):
         return Verdict(ConditionType.READY, False, "SizeDiffers", _sizes(spec, health))
     return Verdict(

@@ -22,6 +22,7 @@ from app.plan.actions import (
 from app.plan.membership import IN_SYNC, LEARNER_SECONDS
 from app.plan.observed import ListedMember, Observed
 from app.plan.progress import STUCK_SECONDS, overtaken
+from app.plan.promotion import DOUBT_SECONDS
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.step import Plan
 from app.plan.symptoms import NO_QUORUM, joining, running_on, symptoms, unhealthy
@@ -523,3 +524,49 @@ def test_X32_a_member_that_is_slow_and_moves_is_left_alone() -> None:
     assert changes_of(decide(replace(moved, ages=dict.fromkeys(symptoms(behind), 9999.0)))) == []
     silent = replace(behind, answers={A: answer(A), B: answer(B)})
     assert symptoms(silent) == set()
+
+
+@pytest.mark.parametrize(
+    ("known", "own"),
+    [({}, True), ({A: frozenset({NEW_ID})}, False), ({A: frozenset({NEW_ID}), B: frozenset()}, False)],
+)
+def test_X13_a_promotion_is_believed_when_every_member_lists_it(
+    known: dict[str, frozenset[int]], own: bool
+) -> None:
+    seen = with_learner(latched())
+    voters = [*map(seat, MEMBERS), seat(NEW)]
+    said = {**seen.answers, NEW: replace(seen.answers[NEW], learner=own)}
+    pods = {**seen.pods, NEW: replace(seen.pods[NEW], ready=True)}
+    seen = replace(seen, members=tuple(voters), answers=said, pods=pods, learners_known=known)
+
+    decision = decide(seen, sized(5))
+    assert changes_of(decision) == []
+    assert condition(decide(seen, sized(4)), "Ready") == ("False", "PromotionUnverified")
+    assert condition(decision, "Degraded")[0] == "False"
+    lasts = replace(seen, ages=dict.fromkeys(symptoms(seen), DOUBT_SECONDS))
+    assert condition(decide(lasts, sized(5)), "Degraded") == ("True", "PromotionUnverified")
+
+    agreed = replace(seen, learners_known=dict.fromkeys(MEMBERS, frozenset()))
+    agreed = replace(agreed, answers={**said, NEW: replace(said[NEW], learner=False)})
+    assert condition(decide(agreed, sized(4)), "Ready") == ("True", "AsSpecified")
+    (add,) = changes_of(decide(agreed, sized(5)))
+    assert isinstance(add, AddMember)
+
+
+def test_X13_a_voter_that_says_itself_that_it_is_not_ready_keeps_the_cluster_from_being_ready() -> None:
+    """A member that takes itself for a learner answers /readyz with 503, and its kubelet says so."""
+    seen = seated(latched())
+    seen = replace(seen, pods={**seen.pods, C: replace(seen.pods[C], ready=False)})
+
+    assert condition(decide(seen), "Ready") == ("False", "MembersUnready")
+
+
+def test_X37_a_large_database_gets_the_time_that_it_takes() -> None:
+    """10 GB at 5 MB/s are 2000 s more; meanwhile nobody else is added."""
+    seen = with_learner(latched(), lag=5000)
+    large = {name: replace(said, db_size=10_000_000_000) for name, said in seen.answers.items()}
+    for age, removed in ((LEARNER_SECONDS + 1999.0, []), (LEARNER_SECONDS + 2000.0, [NEW])):
+        waiting = replace(seen, answers=large, ages={joining(NEW): age})
+        changes = changes_of(decide(waiting, sized(5)))
+        assert [action.member for action in changes] == removed
+        assert not [action for action in changes if isinstance(action, AddMember)]

@@ -20,6 +20,7 @@ from tests.unit.plan.looks import (
     decide,
     latched,
     look,
+    pod,
 )
 from tests.unit.plan.test_membership import sized, with_learner
 
@@ -96,3 +97,15 @@ def test_a_learner_on_its_way_is_growth_and_no_trouble() -> None:
     assert said["Progressing"][:2] == ("True", "ScalingUp")
     assert said["Ready"][:2] == ("False", "SizeDiffers")
     assert said["Ready"][2] == "Current cluster size: 4 (1 of them a learner), desired cluster size: 4"
+
+
+def test_a_pod_that_is_being_deleted_has_not_crashed() -> None:
+    """Its container ended as it was told to, which the kubelet reports as an end like any other."""
+    seen = look(latched(), pods=MEMBERS, answering=[A, B])
+    trouble = ("MemberCrashed", "etcd ended with exit code 0 (Completed), restarts: 0")
+    going = pod(C, latched(), terminating=True, running=False, ready=False, trouble=trouble)
+
+    decision = decide(replace(seen, pods={**seen.pods, C: going}))
+
+    said = next(one for one in decision.status.conditions if one.type == "Degraded")
+    assert (said.reason, said.message) == ("MembersUnready", f"not ready: {C} (Terminating)")

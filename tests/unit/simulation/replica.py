@@ -157,6 +157,7 @@ class Replica:
             budgets=tuple(self.cache.objects[BUDGETS].values()),
             answers=answers,
             members=listed,
+            learners_known=self._learners_known(pods, answers),
             absent=absent,
             absent_volumes=absent_volumes,
             waits=self._patience.waits(KEY),
@@ -177,6 +178,18 @@ class Replica:
             if listed is None and said.leader:
                 listed = asking.members(etcd, process)
         return answers, listed
+
+    def _learners_known(
+        self, pods: Mapping[str, PodFacts], answers: Mapping[str, Answer]
+    ) -> Mapping[str, frozenset[int]]:
+        """What each member itself lists, which may be behind; a learner lists nothing."""
+        found: dict[str, frozenset[int]] = {}
+        for name, said in answers.items():
+            process = self._kubelet.at(pods[name].ip)
+            if process is not None and process.data is not None and not said.learner:
+                listed = asking.listed(process.data.state)
+                found[name] = frozenset(member.id for member in listed if member.learner)
+        return found
 
     def _record(self, turn: Turn, outcome: Outcome) -> None:
         try:
