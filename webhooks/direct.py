@@ -1,26 +1,23 @@
 """The short way of nearly every review: it is answered from within the event that brings it.
 
-An API server sends a small review in one piece, in the plain form that Go's client writes, and then waits for
-the answer. For such a request a parser, a stream, two tasks and a response object cost more than all the
-rules together. So a request that has come whole, from between two requests, with no header but those that
-such clients send, is answered at once.
+An API server sends a review in the plain form that Go's client writes, and then waits for the answer. For
+such a request a parser, a stream, two tasks and a response object cost more than all the rules together. So
+a request with no header but those that such clients send is answered as soon as its body is whole.
 
-Everything else goes aiohttp's way: a body in several pieces, chunks, compression, `Expect`, an unknown
-header, pipelining, an error of any kind. So does the first request of each connection, after which aiohttp
-minds how long the connection may idle.
+Everything else is aiohttp's: chunks, compression, `Expect`, an unknown header, pipelining, a long body, one
+that lingers, an error of any kind. With the first such request aiohttp takes over the whole connection, as if
+it had been its own from the start; so neither has to know what the other is doing.
 """
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
-
-from aiohttp.helpers import rfc822_formatted_time
-from aiohttp.web_protocol import RequestHandler
-from aiohttp.web_server import Server
+from typing import Final, TypeAlias, cast
 
 from webhooks.review import Reply
 
@@ -29,6 +26,9 @@ AtOnce: TypeAlias = Callable[[str, bytes], Reply | None]
 
 LONGEST: Final = 64 * 1024
 """Bytes; bigger reviews are judged in a thread, which is aiohttp's way too."""
+
+PATIENCE: Final = 0.5
+"""Seconds for the rest of a body; a slower one is awaited by aiohttp, which minds the request's timeout."""
 
 _LONGEST_HEAD: Final = 2048
 """Bytes of a head that is remembered."""
@@ -69,57 +69,141 @@ def read_head(head: bytes) -> Head | None:
     return Head(asked[1].decode(), int(length))
 
 
-def split(data: bytes) -> tuple[str, bytes] | None:
-    """The path and the body, if this is exactly one plain request; None if it is anything else."""
+def split(data: bytes) -> tuple[Head, bytes] | None:
+    """The head of one plain request and what is there of its body; None if it is anything else."""
     end = data.find(b"\r\n\r\n", 0, _LONGEST_HEAD)
     head = read_head(data[:end]) if end > 0 else None
-    if head is None or len(data) != end + 4 + head.length or head.length > LONGEST:
+    if head is None or head.length > LONGEST or len(data) > end + 4 + head.length:
         return None
-    return head.path, data[end + 4 :]
+    return head, data[end + 4 :]
 
 
 def write(reply: Reply) -> bytes:
     """The response as it travels."""
-    status = HTTPStatus(reply.status)
+    return b"%b%d\r\n\r\n%b" % (_beginning(reply.status, int(time.time())), len(reply.body), reply.body)
+
+
+@lru_cache(maxsize=8)
+def _beginning(code: int, second: int) -> bytes:
+    status = HTTPStatus(code)
     return (
         f"HTTP/1.1 {status.value} {status.phrase}\r\n"
         "Content-Type: application/json\r\n"
-        f"Content-Length: {len(reply.body)}\r\n"
-        f"Date: {rfc822_formatted_time()}\r\n\r\n"
-    ).encode() + reply.body
+        f"Date: {formatdate(second, usegmt=True)}\r\n"
+        "Content-Length: "
+    ).encode()
 
 
-class Connection(RequestHandler):
-    """A connection that answers plain requests by `at_once`."""
+class Connection(asyncio.Protocol):
+    """A connection that answers plain requests by `at_once`, until aiohttp has to take it over.
 
-    __slots__ = ("_at_once", "_between")
+    `long_way` makes aiohttp's protocol; `known` is told of the connection while it is this one's. One that
+    brings nothing for `idle` seconds is closed.
+    """
+
+    __slots__ = (
+        "_at_once",
+        "_begun",
+        "_idle",
+        "_known",
+        "_long_way",
+        "_loop",
+        "_patience",
+        "_timer",
+        "_transport",
+        "_used",
+    )
 
     def __init__(
-        self, manager: Server, *, loop: asyncio.AbstractEventLoop, at_once: AtOnce, **settings: Any
+        self,
+        *,
+        at_once: AtOnce,
+        long_way: Callable[[], asyncio.Protocol],
+        known: set["Connection"],
+        idle: float,
     ) -> None:
-        super().__init__(manager, loop=loop, **settings)
         self._at_once = at_once
-        self._between = True
-        """Whether the parser has seen whole requests only, so that the next byte begins another."""
+        self._long_way = long_way
+        self._known = known
+        self._idle = idle
+        self._loop = asyncio.get_running_loop()
+        self._used = self._loop.time()
+        self._begun = b""
+        """A plain request whose body is not whole yet."""
+        self._transport: asyncio.Transport
+        self._timer: asyncio.TimerHandle
+        self._patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has come."""
+        # uvloop's has the methods and not the type.
+        self._transport = cast("asyncio.Transport", transport)
+        self._timer = self._loop.call_later(self._idle, self._close_if_idle)
+        self._known.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """It has gone."""
+        self._forget()
 
     def data_received(self, data: bytes) -> None:
-        """Answer what is plain, and leave the rest to aiohttp."""
-        request = split(data) if self._between else None
-        if request is not None and self._idle():
-            reply = self._at_once(*request)
-            if reply is not None and self.transport is not None:
-                self.transport.write(write(reply))
-                self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
-                return
-        if data:  # without any, aiohttp calls it itself, to go on with what it has put aside
-            self._between = request is not None
-        super().data_received(data)
+        """Answer what is plain and whole, and leave the rest to aiohttp."""
+        if self._begun:
+            data = self._begun + data
+        request = split(data)
+        if request is None:
+            self._begun = data
+            self.hand_over()
+            return
+        head, body = request
+        if len(body) < head.length:
+            self._await_rest(data)
+            return
+        reply = self._at_once(head.path, body)
+        if reply is None:
+            self._begun = data
+            self.hand_over()
+            return
+        if self._begun:
+            self._begun = b""
+            self._lose_patience()
+        self._used = self._loop.time()
+        self._transport.write(write(reply))
 
-    def _idle(self) -> bool:
-        """Whether aiohttp waits for a request, with the clock for idle connections running."""
-        return (
-            self._waiter is not None
-            and not self._waiter.done()
-            and self._keepalive_handle is not None
-            and not (self._messages or self._paused or self._close or self._force_close)
-        )
+    def pause_writing(self) -> None:
+        """Read nothing as long as the client reads nothing."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._transport.resume_reading()
+
+    def hand_over(self) -> None:
+        """Let aiohttp have the connection, with what has been read and not answered."""
+        self._forget()
+        protocol = self._long_way()
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        if self._begun:
+            protocol.data_received(self._begun)
+
+    def _await_rest(self, data: bytes) -> None:
+        self._begun = data
+        if self._patience is None:
+            self._patience = self._loop.call_later(PATIENCE, self.hand_over)
+
+    def _close_if_idle(self) -> None:
+        left = self._used + self._idle - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._close_if_idle)
+        else:
+            self._transport.close()
+
+    def _lose_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _forget(self) -> None:
+        self._known.discard(self)
+        self._timer.cancel()
+        self._lose_patience()

@@ -7,7 +7,6 @@ be found, since an answer without it is an error of its own to the API server.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
@@ -39,8 +38,7 @@ class _RequestOnly(msgspec.Struct):
 _uid_decoder = msgspec.json.Decoder(_RequestOnly)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What goes back: an HTTP status, a JSON body, and the fault of our own behind a 500."""
 
     status: int
@@ -83,7 +81,7 @@ def _read(body: bytes) -> Request:
         raise _BadReviewError("The request has no body")
     if len(body) > MAX_BODY:
         raise _BadReviewError(f"The review has more than {MAX_BODY} bytes", code=413)
-    if body.count(b",") + body.count(b"[") + body.count(b"{") > MAX_VALUES:
+    if len(body) > MAX_VALUES and body.count(b",") + body.count(b"[") + body.count(b"{") > MAX_VALUES:
         raise _BadReviewError(f"The review has more than {MAX_VALUES} values", code=413, uid=_uid(body))
     try:
         read = _decoder.decode(body)

@@ -86,13 +86,15 @@ class WebhookServer:
             auto_decompress=False,
         )
         self._listener = await self._loop.create_server(
-            self._http, self._host, self.port, ssl=self._ssl_context, backlog=512, reuse_address=True
+            self._http.accept, self._host, self.port, ssl=self._ssl_context, backlog=512, reuse_address=True
         )
         self.port = self._listener.sockets[0].getsockname()[1]
 
     def drain(self) -> None:
         """Go on answering, but ask each client to close its connection after the answer."""
         self._draining = True
+        if self._http is not None:
+            self._http.drain()
 
     async def stop(self, *, grace: float = 5.0) -> None:
         """Accept no more, give requests under way `grace` seconds to end, close all connections."""
@@ -132,7 +134,7 @@ class WebhookServer:
 
     def _at_once(self, path: str, body: bytes) -> Reply | None:
         hook = self._hooks.get(path)
-        if hook is None or self._draining:
+        if hook is None:
             return None
         begin = perf_counter()
         reply = review(body, hook)
@@ -172,17 +174,30 @@ class WebhookServer:
 
 
 class _Connections(web.Server):
-    """aiohttp's server, which can also say when its connections are gone, TLS's farewell included."""
+    """aiohttp's server behind the short way.
+
+    It can also say when its connections are gone, TLS's farewell included.
+    """
 
     def __init__(self, handler: Handler, *, at_once: AtOnce, **settings: Any) -> None:
         super().__init__(handler, **settings)
         self._at_once = at_once
+        self._draining = False
+        self._plain: set[Connection] = set()
         self._transports: dict[RequestHandler, asyncio.Transport] = {}
         self._none_left = asyncio.Event()
 
-    def __call__(self) -> RequestHandler:
+    def accept(self) -> asyncio.Protocol:
         """Make the protocol of a new connection."""
-        return Connection(self, loop=self._loop, at_once=self._at_once, **self._kwargs)
+        if self._draining:
+            return self()
+        return Connection(at_once=self._at_once, long_way=self, known=self._plain, idle=KEEP_ALIVE)
+
+    def drain(self) -> None:
+        """Take the long way from now on."""
+        self._draining = True
+        for connection in tuple(self._plain):
+            connection.hand_over()
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """A client has come."""

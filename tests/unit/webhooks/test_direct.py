@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import uvloop
 
 from app.ops.metrics import Metrics
 from certs.authority import create_authority, issue_leaf
 from certs.serving import LiveContext
+from tests.unit.certs.waiting import until
 from tests.unit.webhooks.reviews import body, cluster
 from webhooks.direct import LONGEST, Connection, Head, read_head, split, write
 from webhooks.review import Reply
@@ -53,18 +55,21 @@ class Client:
         return self.metrics.registry.get_sample_value(name, labels) or 0
 
     @property
-    def connection(self) -> Connection:
-        """The server's side of it."""
+    def connections(self) -> tuple[Connection, ...]:
+        """Those that go the short way."""
         assert self.server._http is not None
-        (one,) = self.server._http.connections
-        assert isinstance(one, Connection)
-        return one
+        return tuple(self.server._http._plain)
 
     async def connect(self) -> None:
         trust = ssl.create_default_context(cadata=CA.pem.decode())
         self.reader, self.writer = await asyncio.open_connection(
             "127.0.0.1", self.server.port, ssl=trust, server_hostname="hook.ns.svc"
         )
+
+    async def accepted(self) -> tuple[Connection, ...]:
+        """The server's side, once it knows that the handshake is over."""
+        await until(lambda: bool(self.connections), every=0.001)
+        return self.connections
 
     async def read(self) -> tuple[int, bytes, bool]:
         async with asyncio.timeout(10):
@@ -78,14 +83,6 @@ class Client:
     async def ask(self, data: bytes) -> tuple[int, bytes, bool]:
         self.writer.write(data)
         return await self.read()
-
-    async def warm_up(self) -> None:
-        """Ask until the short way is taken: after a long one aiohttp takes a few turns until it is idle."""
-        assert not await self.is_direct(PLAIN)
-        for _ in range(10):
-            if await self.is_direct(PLAIN):
-                return
-        pytest.fail("The short way is never taken")
 
     async def is_direct(self, data: bytes) -> bool:
         status, content, direct = await self.ask(data)
@@ -116,17 +113,14 @@ async def connected() -> AsyncIterator[Client]:
 PLAIN = request(body())
 
 
-async def test_all_but_the_first_request_go_the_short_way() -> None:
+async def test_plain_requests_go_the_short_way() -> None:
     async with connected() as client:
-        await client.warm_up()
-        before = client.counted
         assert [await client.is_direct(PLAIN) for _ in range(4)] == [True] * 4
-        assert client.counted == before + 4
+        assert client.counted == 4
 
 
 async def test_both_ways_answer_alike() -> None:
     async with connected() as client:
-        await client.warm_up()
         asked = [
             (content, path)
             for content in (body(), body(object=cluster(size=8)), b"{", b"", body(uid=""))
@@ -146,44 +140,84 @@ async def test_both_ways_answer_alike() -> None:
         request(body(), headers=(*GO, "Expect: nothing")),
         request(body(), path="/validate?timeout=10s&x=1"),
         request(body(), path="/%76alidate"),
+        request(body(), path="/elsewhere"),
         request(body().ljust(LONGEST + 1)),
     ],
 )
-async def test_what_is_not_plain_goes_the_long_way(other: bytes) -> None:
+async def test_with_what_is_not_plain_aiohttp_takes_over(other: bytes) -> None:
     async with connected() as client:
-        await client.warm_up()
+        assert await client.is_direct(PLAIN)
+        assert len(client.connections) == 1
         status, _, direct = await client.ask(other)
         assert status in {200, 404, 417}
         assert not direct
-
-
-async def test_a_chunk_that_looks_like_a_request_is_none_within_a_body() -> None:
-    async with connected() as client:
-        await client.warm_up()
-        inside = request(b"  " + PLAIN)
-        cut = len(inside) - len(PLAIN)
-        connection = client.connection
-        connection.data_received(inside[:cut])
-        connection.data_received(inside[cut:])
-        status, content, direct = await client.read()
-        assert (status, direct) == (400, False)
-        assert b"can't be read" in content
-        # One answer to one request; then the long way, as nothing says where a request begins.
+        assert not client.connections
         assert not await client.is_direct(PLAIN)
 
 
-async def test_a_chunk_that_looks_like_a_request_is_none_within_a_head() -> None:
+def test_aiohttp_takes_over_on_uvloop_too() -> None:
+    async def talk() -> None:
+        async with connected() as client:
+            assert await client.is_direct(PLAIN)
+            other = request(body(), headers=(*GO, "X-Unknown: 1"))
+            assert [await client.is_direct(one) for one in (other, PLAIN)] == [False, False]
+
+    uvloop.run(talk())
+
+
+async def test_a_body_in_pieces_is_awaited() -> None:
     async with connected() as client:
-        await client.warm_up()
-        client.connection.data_received(b"POST /validate HTTP/1.1\r\nX-Half: ")
-        client.connection.data_received(PLAIN)
+        (connection,) = await client.accepted()
+        for start in range(0, len(PLAIN), 700):
+            connection.data_received(PLAIN[start : start + 700])
+        status, _, direct = await client.read()
+        assert (status, direct) == (200, True)
+        assert await client.is_direct(PLAIN)
+
+
+async def test_a_body_that_lingers_is_aiohttps_to_await(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhooks.direct.PATIENCE", 0.01)
+    slow = request(body(), path="/validate?timeout=50ms")
+    async with connected() as client:
+        client.writer.write(slow[:-1])
+        status, content, direct = await client.read()
+        assert (status, direct) == (504, False)
+        assert b"timeout" in content
+
+
+async def test_a_body_that_lingers_a_while_is_read_by_aiohttp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhooks.direct.PATIENCE", 0.01)
+    async with connected() as client:
+        (connection,) = await client.accepted()
+        connection.data_received(PLAIN[:-1])
+        await until(lambda: not client.connections, every=0.001)
+        assert not await client.is_direct(PLAIN[-1:])
+
+
+async def test_a_piece_that_looks_like_a_request_is_none_within_a_body() -> None:
+    async with connected() as client:
+        (connection,) = await client.accepted()
+        inside = request(b"  " + PLAIN)
+        cut = len(inside) - len(PLAIN)
+        connection.data_received(inside[:cut])
+        connection.data_received(inside[cut:])
+        status, content, direct = await client.read()
+        assert (status, direct) == (400, True)
+        assert b"can't be read" in content
+        assert await client.is_direct(PLAIN)  # one answer to one request
+
+
+async def test_a_head_in_pieces_is_aiohttps() -> None:
+    async with connected() as client:
+        client.writer.write(b"POST /validate HTTP/1.1\r\nX-Half: ")
+        client.writer.write(PLAIN)
         status, _, direct = await client.read()
         assert (status, direct) == (200, False)
 
 
 async def test_pipelined_requests_are_all_answered_in_order() -> None:
     async with connected() as client:
-        await client.warm_up()
+        assert await client.is_direct(PLAIN)
         other = request(body(uid="another"))
         client.writer.write(PLAIN + other + PLAIN)
         answers = [await client.read() for _ in range(3)]
@@ -193,19 +227,97 @@ async def test_pipelined_requests_are_all_answered_in_order() -> None:
 
 async def test_a_draining_server_asks_to_close_so_it_goes_the_long_way() -> None:
     async with connected() as client:
-        await client.warm_up()
+        assert await client.is_direct(PLAIN)
         client.server.drain()
         assert not await client.is_direct(PLAIN)
         assert await client.reader.read() == b""
 
 
-async def test_a_short_answer_counts_against_idleness() -> None:
+async def test_a_draining_server_asks_whoever_comes_then_to_close_too() -> None:
     async with connected() as client:
-        await client.warm_up()
-        connection = client.connection
-        connection._next_keepalive_close_time = 0.0
-        assert await client.is_direct(PLAIN)
-        assert connection._next_keepalive_close_time > asyncio.get_running_loop().time() + 90
+        client.server.drain()
+        late = Client(client.server, client.metrics)
+        await late.connect()
+        assert not await late.is_direct(PLAIN)
+        assert await late.reader.read() == b""
+        late.writer.close()
+
+
+async def test_a_request_that_has_begun_is_answered_by_a_server_that_drains() -> None:
+    async with connected() as client:
+        (connection,) = await client.accepted()
+        connection.data_received(PLAIN[:-1])
+        client.server.drain()
+        assert not await client.is_direct(PLAIN[-1:])
+        assert await client.reader.read() == b""
+
+
+async def test_a_stopped_server_closes_who_says_nothing() -> None:
+    async with connected() as client:
+        await client.accepted()
+        await client.server.stop()
+        assert await client.reader.read() == b""
+
+
+class Wire(asyncio.Transport):
+    """Notes what a connection does with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
+
+    def write(self, data: object) -> None:
+        self.done.append("write")
+
+    def close(self) -> None:
+        self.done.append("close")
+
+    def pause_reading(self) -> None:
+        self.done.append("pause")
+
+    def resume_reading(self) -> None:
+        self.done.append("resume")
+
+
+def lone() -> tuple[Connection, Wire]:
+    wire = Wire()
+
+    def aiohttp() -> asyncio.Protocol:
+        raise AssertionError("a plain request was handed over")
+
+    connection = Connection(
+        at_once=lambda _path, body: Reply(200, body), long_way=aiohttp, known=set(), idle=120.0
+    )
+    connection.connection_made(wire)
+    return connection, wire
+
+
+@pytest.mark.looptime
+async def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
+    connection, wire = lone()
+    await asyncio.sleep(100)
+    connection.data_received(PLAIN)
+    await asyncio.sleep(119)
+    assert wire.done == ["write"]
+    await asyncio.sleep(2)
+    assert wire.done == ["write", "close"]
+
+
+@pytest.mark.looptime
+async def test_a_connection_that_is_gone_leaves_no_timer() -> None:
+    connection, wire = lone()
+    connection.data_received(PLAIN[:-1])
+    connection.connection_lost(None)
+    await asyncio.sleep(1000)
+    assert wire.done == []
+
+
+async def test_who_does_not_read_is_not_read_from() -> None:
+    connection, wire = lone()
+    connection.pause_writing()
+    connection.resume_writing()
+    assert wire.done == ["pause", "resume"]
+    connection.connection_lost(None)
 
 
 def head(*headers: str, line: str = "POST /validate HTTP/1.1") -> bytes:
@@ -249,11 +361,12 @@ def test_every_other_head_is_left_to_aiohttp(given: bytes) -> None:
     assert read_head(given) is None
 
 
-def test_only_exactly_one_request_is_taken() -> None:
+def test_at_most_one_request_is_taken() -> None:
     whole = head(*NEEDED) + b"\r\n\r\n1234567"
-    assert split(whole) == ("/validate", b"1234567")
+    assert split(whole) == (Head("/validate", 7), b"1234567")
+    assert split(whole[:-1]) == (Head("/validate", 7), b"123456")
     assert split(whole + b"8") is None
-    assert split(whole[:-1]) is None
+    assert split(whole[:-9]) is None
     assert split(b"x" * 4096 + whole) is None
     assert split(b"\r\n\r\n") is None
 

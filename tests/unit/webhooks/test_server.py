@@ -199,13 +199,15 @@ def test_keep_alive_outlasts_the_clients() -> None:
     assert KEEP_ALIVE > 90
 
 
-async def test_connection_is_kept_for_the_next_request() -> None:
+@pytest.mark.parametrize("headers", [JSON, JSON | {"X-Unknown": "1"}], ids=["short", "long"])
+async def test_connection_is_kept_for_the_next_request(headers: dict[str, str]) -> None:
     async with running() as here:
-        await here.post("/validate", body())
+        await here.post("/validate", body(), headers)
         assert here.server._http is not None
-        (first,) = here.server._http.connections
-        await here.post("/validate", body())
-        assert here.server._http.connections == [first]
+        connections = [*here.server._http._plain, *here.server._http.connections]
+        assert len(connections) == 1
+        await here.post("/validate", body(), headers)
+        assert [*here.server._http._plain, *here.server._http.connections] == connections
 
 
 async def test_draining_server_answers_and_asks_to_close() -> None:
