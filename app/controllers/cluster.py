@@ -29,7 +29,7 @@ from app.observe.cluster import Observer
 from app.observe.pulse import Fingerprint, Pulse
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
-from app.plan.accept import Accepted, accept, complaint
+from app.plan.accept import Accepted, Refused, accept
 from app.plan.actions import DeletePod
 from app.plan.cluster import SETTLED, plan
 from app.plan.gauges import SECONDS as GAUGE_SECONDS
@@ -176,10 +176,9 @@ class ClusterController:
         if status is None:
             self._hands.pulse.forget(key)
             return SETTLED
-        metadata = _metadata(obj)
-        accepted = accept(metadata, obj.spec, status)
-        if accepted is None:
-            refused = refuse(cluster, status, complaint(metadata, obj.spec, None), now=self._now())
+        accepted = accept(_metadata(obj), obj.spec, status)
+        if isinstance(accepted, Refused):
+            refused = refuse(cluster, status, accepted.words, now=self._now())
             await self._hands.actor.write_status(obj, refused.status.to_json())
             self._tell(obj, status, refused)
             return None

@@ -29,19 +29,25 @@ class Accepted:
     invalid: str = ""
 
 
-def accept(metadata: JsonObject, spec: JsonObject, status: ClusterStatus) -> Accepted | None:
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is no spec to go by; ``words`` say what is wrong with the only one."""
+
+    words: str
+
+
+def accept(metadata: JsonObject, spec: JsonObject, status: ClusterStatus) -> Accepted | Refused:
     """Choose between the spec of the custom resource and the last accepted one.
 
-    Returns None when neither can be gone by, which only a new cluster whose spec breaks the rules can have;
-    `complaint` then says why.
+    Neither can be gone by only in a new cluster whose spec breaks the rules.
     """
     before = _remembered(status)
-    faults = complaint(metadata, spec, before)
+    faults = _complaint(metadata, spec, before)
     if not faults:
         full = _complete(spec, status)
         return Accepted(ClusterSpec.model_validate(full), _compact(full))
     if before is None:
-        return None
+        return Refused(faults)
     # Pausing is obeyed whatever else is wrong: it is how a person stops the operator.
     merged = (
         {**before, "paused": spec.get("paused", False)} if isinstance(spec.get("paused"), bool) else before
@@ -49,7 +55,7 @@ def accept(metadata: JsonObject, spec: JsonObject, status: ClusterStatus) -> Acc
     return Accepted(ClusterSpec.model_validate(merged), status.journal.accepted_spec, faults)
 
 
-def complaint(metadata: JsonObject, spec: JsonObject, before: JsonObject | None) -> str:
+def _complaint(metadata: JsonObject, spec: JsonObject, before: JsonObject | None) -> str:
     """Say what is wrong with a spec, in one line; empty for nothing."""
     new: JsonObject = {"metadata": metadata, "spec": spec}
     old: JsonObject | None = None

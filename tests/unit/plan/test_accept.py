@@ -3,7 +3,7 @@
 import json
 
 from app.api.status import Bootstrap, ClusterStatus, Journal
-from app.plan.accept import accept, complaint
+from app.plan.accept import Accepted, Refused, accept
 from app.plan.refusal import refuse
 from tests.unit.plan.looks import CLUSTER, NOW
 
@@ -19,7 +19,7 @@ def remembering(spec: dict[str, object], *members: str) -> ClusterStatus:
 def test_a_good_spec_is_accepted_and_remembered() -> None:
     accepted = accept(META, GOOD, ClusterStatus())
 
-    assert accepted is not None
+    assert isinstance(accepted, Accepted)
     assert accepted.invalid == ""
     assert json.loads(accepted.text) == GOOD
     assert accepted.spec.size == 3
@@ -31,14 +31,14 @@ def test_what_is_absent_means_what_the_status_says() -> None:
 
     accepted = accept(META, {}, status)
 
-    assert accepted is not None
+    assert isinstance(accepted, Accepted)
     assert (accepted.spec.size, accepted.spec.version) == (5, "3.5.35")
 
 
 def test_W32_while_the_spec_is_invalid_the_last_accepted_one_is_gone_by() -> None:
     accepted = accept(META, {**GOOD, "size": 0}, remembering(GOOD))
 
-    assert accepted is not None
+    assert isinstance(accepted, Accepted)
     assert accepted.spec.size == 3
     assert "spec.size" in accepted.invalid
     assert json.loads(accepted.text) == GOOD
@@ -47,16 +47,16 @@ def test_W32_while_the_spec_is_invalid_the_last_accepted_one_is_gone_by() -> Non
 def test_pausing_is_obeyed_even_in_an_invalid_spec() -> None:
     accepted = accept(META, {**GOOD, "size": 0, "paused": True}, remembering(GOOD))
 
-    assert accepted is not None
+    assert isinstance(accepted, Accepted)
     assert accepted.spec.paused
 
 
 def test_a_spec_that_was_never_acceptable_is_refused_in_the_status() -> None:
     spec = {**GOOD, "size": 99}
 
-    assert accept(META, spec, ClusterStatus()) is None
-    refused = refuse(CLUSTER, ClusterStatus(), complaint(META, spec, None), now=NOW)
-    status = refused.status
+    refused = accept(META, spec, ClusterStatus())
+    assert isinstance(refused, Refused)
+    status = refuse(CLUSTER, ClusterStatus(), refused.words, now=NOW).status
 
     conditions = {one.type: one for one in status.conditions}
     assert conditions["Available"].reason == "SpecInvalid"
@@ -69,5 +69,5 @@ def test_a_memory_that_was_edited_by_hand_is_as_good_as_none() -> None:
 
     accepted = accept(META, GOOD, status)
 
-    assert accepted is not None
+    assert isinstance(accepted, Accepted)
     assert accepted.invalid == ""
