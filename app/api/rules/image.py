@@ -1,6 +1,7 @@
 """Which etcd a cluster runs: repository and version, and which version may follow which."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from app.api.base import JsonObject
@@ -26,6 +27,7 @@ _REPOSITORY_PATTERN = re.compile(
     r"[a-z0-9]+(?:[._-]{1,2}[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]{1,2}[a-z0-9]+)*)*",
     re.IGNORECASE,
 )
+_LONGEST_REPOSITORY = 255
 _IMAGE = "spec.image"
 _REFERENCE = re.compile(
     rf"(?:{_REPOSITORY_PATTERN.pattern})"
@@ -41,15 +43,24 @@ def check_repository(repository: Any, report: Report) -> None:
         return
     if not isinstance(repository, str):
         report.wrong_type(_REPOSITORY, repository, "the name of an image repository")
-    elif len(repository) > 255 or _REPOSITORY_PATTERN.fullmatch(repository) is None:
+    elif not _is_repository(repository):
         without_tag = _TAG_OR_DIGEST.sub("", repository)
-        usable = len(without_tag) <= 255 and _REPOSITORY_PATTERN.fullmatch(without_tag)
+        usable = _is_repository(without_tag)
         report.invalid(
             _REPOSITORY,
             repository,
             "must be an image repository without tag or digest, the tag is made from spec.version",
             nearest=without_tag if usable else "quay.io/coreos/etcd",
         )
+
+
+def _is_repository(text: str) -> bool:
+    return len(text) <= _LONGEST_REPOSITORY and _names_repository(text)
+
+
+@lru_cache(maxsize=64)
+def _names_repository(text: str) -> bool:
+    return _REPOSITORY_PATTERN.fullmatch(text) is not None
 
 
 def check_image(image: Any, version: Any, report: Report) -> None:

@@ -142,10 +142,15 @@ def _key_faults(key: str) -> tuple[str, ...]:
 _known_key_faults = lru_cache(maxsize=1024)(_key_faults)
 
 
+@lru_cache(maxsize=1024)
+def _is_label_value(value: str) -> bool:
+    return not value or _LABEL_PART.fullmatch(value) is not None
+
+
 def check_label_value(path: str, value: Any, report: Report) -> None:
     """Check the value of a label."""
     if not isinstance(value, str):
         report.wrong_type(path, value, "a string in quotes")
-    elif value and (len(value) > 63 or _LABEL_PART.fullmatch(value) is None):
+    elif len(value) > 63 or not _is_label_value(value):
         nearest = re.sub(r"[^-A-Za-z0-9_.]+", "-", value)[:63].strip("-_.")
         report.invalid(path, value, _LABEL_WORDS, nearest=nearest)

@@ -25,7 +25,7 @@ def check_resources(pod: JsonObject, report: Report) -> None:
     requests = object_at(resources, "requests", PATH, report) or {}
     for key, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
-            _check_amount(f"{PATH}.{key}[{name}]", name, amount, report)
+            _check_amount(key, name, amount, report)
     for name, amount in requests.items():
         requested, limit = parse_quantity(amount), parse_quantity(limits.get(name))
         if requested is not None and limit is not None and requested > limit:
@@ -33,10 +33,14 @@ def check_resources(pod: JsonObject, report: Report) -> None:
             report.invalid(f"{PATH}.requests[{name}]", amount, message, nearest=limits[name])
 
 
-def _check_amount(path: str, name: str, amount: Any, report: Report) -> None:
-    if name not in _NATIVE and not name.startswith(_PAGES) and "/" not in name:
-        report.unsupported(path, name, (*_NATIVE, f"{_PAGES}<size>", "<domain>/<name>"))
+def _check_amount(key: str, name: str, amount: Any, report: Report) -> None:
+    known = name in _NATIVE or name.startswith(_PAGES) or "/" in name
     size = parse_quantity(amount)
+    if known and size is not None and size >= 0:
+        return
+    path = f"{PATH}.{key}[{name}]"
+    if not known:
+        report.unsupported(path, name, (*_NATIVE, f"{_PAGES}<size>", "<domain>/<name>"))
     if size is None:
         report.invalid(path, amount, "must be a quantity, e.g. 500m or 1Gi")
     elif size < 0:

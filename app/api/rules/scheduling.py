@@ -3,7 +3,7 @@
 They are checked here too because a cluster that is let in with them could never get its Pods.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from app.api.base import JsonObject
@@ -38,13 +38,18 @@ def check_scheduling(pod: JsonObject, report: Report) -> None:
         _check_affinity(affinity, report)
 
 
-def _objects(parent: JsonObject, key: str, path: str, report: Report) -> Iterator[tuple[str, JsonObject]]:
+def _objects(parent: JsonObject, key: str, path: str, report: Report) -> Iterable[tuple[str, JsonObject]]:
+    """Return the objects of the list under a key, each with its path; other types are reported."""
+    if parent.get(key) is None:
+        return ()
+    found = []
     for position, item in enumerate(list_at(parent, key, path, report)):
         place = f"{path}.{key}[{position}]"
         if isinstance(item, dict):
-            yield place, item
+            found.append((place, item))
         else:
             report.wrong_type(place, item, "an object")
+    return found
 
 
 def _check_toleration(path: str, toleration: JsonObject, report: Report) -> None:

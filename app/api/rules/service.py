@@ -80,7 +80,7 @@ def claims_another(new: Any, old: Any) -> bool:
 
 def check_neighbours(obj: JsonObject, neighbours: Mapping[str, str], report: Report) -> None:
     """Refuse a second claim to a Service's name; ``neighbours`` are client Services by cluster."""
-    name = lookup(obj, "metadata.name")
+    name = lookup(obj, "metadata.name") if neighbours else None
     if not isinstance(name, str):
         return
     own = client_service(name, obj.get("spec"))
