@@ -12,17 +12,13 @@ it had been its own from the start; so neither has to know what the other is doi
 import asyncio
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, TypeAlias, cast
+from typing import Final, Protocol, cast
 
 from webhooks.review import Reply
-
-AtOnce: TypeAlias = Callable[[str, bytes], Reply | None]
-"""Answers a body that was posted to a path, or leaves it to the long way."""
 
 LONGEST: Final = 64 * 1024
 """Bytes; bigger reviews are judged in a thread, which is aiohttp's way too."""
@@ -94,37 +90,32 @@ def _beginning(code: int, second: int) -> bytes:
     ).encode()
 
 
-class Connection(asyncio.Protocol):
-    """A connection that answers plain requests by `at_once`, until aiohttp has to take it over.
+class Owner(Protocol):
+    """Whoever has the connections."""
 
-    `long_way` makes aiohttp's protocol; `known` is told of the connection while it is this one's. One that
-    brings nothing for `idle` seconds is closed.
+    def at_once(self, path: str, body: bytes) -> Reply | None:
+        """Answer a body that was posted to a path, or leave it to the long way."""
+
+    def long_way(self) -> asyncio.Protocol:
+        """Make aiohttp's protocol."""
+
+    def came(self, connection: "Connection") -> None:
+        """A connection is open, and not aiohttp's."""
+
+    def went(self, connection: "Connection") -> None:
+        """It is closed, or aiohttp's."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection that answers plain requests at once, until aiohttp has to take it over.
+
+    One that brings nothing for `idle` seconds is closed.
     """
 
-    __slots__ = (
-        "_at_once",
-        "_begun",
-        "_idle",
-        "_known",
-        "_long_way",
-        "_loop",
-        "_patience",
-        "_timer",
-        "_transport",
-        "_used",
-    )
+    __slots__ = ("_begun", "_idle", "_loop", "_owner", "_patience", "_timer", "_transport", "_used")
 
-    def __init__(
-        self,
-        *,
-        at_once: AtOnce,
-        long_way: Callable[[], asyncio.Protocol],
-        known: set["Connection"],
-        idle: float,
-    ) -> None:
-        self._at_once = at_once
-        self._long_way = long_way
-        self._known = known
+    def __init__(self, owner: Owner, *, idle: float) -> None:
+        self._owner = owner
         self._idle = idle
         self._loop = asyncio.get_running_loop()
         self._used = self._loop.time()
@@ -139,7 +130,7 @@ class Connection(asyncio.Protocol):
         # uvloop's has the methods and not the type.
         self._transport = cast("asyncio.Transport", transport)
         self._timer = self._loop.call_later(self._idle, self._close_if_idle)
-        self._known.add(self)
+        self._owner.came(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """It has gone."""
@@ -158,7 +149,7 @@ class Connection(asyncio.Protocol):
         if len(body) < head.length:
             self._await_rest(data)
             return
-        reply = self._at_once(head.path, body)
+        reply = self._owner.at_once(head.path, body)
         if reply is None:
             self._begun = data
             self.hand_over()
@@ -177,10 +168,18 @@ class Connection(asyncio.Protocol):
         """Go on."""
         self._transport.resume_reading()
 
+    def close(self) -> None:
+        """Close it, with TLS's farewell; nothing is under way but what has not come whole."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Cut it off."""
+        self._transport.abort()
+
     def hand_over(self) -> None:
         """Let aiohttp have the connection, with what has been read and not answered."""
         self._forget()
-        protocol = self._long_way()
+        protocol = self._owner.long_way()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         if self._begun:
@@ -204,6 +203,6 @@ class Connection(asyncio.Protocol):
             self._patience = None
 
     def _forget(self) -> None:
-        self._known.discard(self)
+        self._owner.went(self)
         self._timer.cancel()
         self._lose_patience()

@@ -25,7 +25,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from app.ops.logging import get_logger
 from app.ops.metrics import Metrics
-from webhooks.direct import LONGEST, AtOnce, Connection
+from webhooks.direct import LONGEST, Connection
 from webhooks.review import MAX_BODY, Hook, Reply, refuse, review
 
 _log = get_logger(__name__)
@@ -93,8 +93,6 @@ class WebhookServer:
     def drain(self) -> None:
         """Go on answering, but ask each client to close its connection after the answer."""
         self._draining = True
-        if self._http is not None:
-            self._http.drain()
 
     async def stop(self, *, grace: float = 5.0) -> None:
         """Accept no more, give requests under way `grace` seconds to end, close all connections."""
@@ -102,6 +100,7 @@ class WebhookServer:
         if self._listener is None or self._http is None:
             return
         self._listener.close()
+        self._http.close_plain()
         self._http.pre_shutdown()
         await self._http.shutdown(grace)
         await self._http.closed(grace)
@@ -134,7 +133,7 @@ class WebhookServer:
 
     def _at_once(self, path: str, body: bytes) -> Reply | None:
         hook = self._hooks.get(path)
-        if hook is None:
+        if hook is None or self._draining:
             return None
         begin = perf_counter()
         reply = review(body, hook)
@@ -179,25 +178,36 @@ class _Connections(web.Server):
     It can also say when its connections are gone, TLS's farewell included.
     """
 
-    def __init__(self, handler: Handler, *, at_once: AtOnce, **settings: Any) -> None:
+    def __init__(
+        self, handler: Handler, *, at_once: Callable[[str, bytes], Reply | None], **settings: Any
+    ) -> None:
         super().__init__(handler, **settings)
-        self._at_once = at_once
-        self._draining = False
+        self.at_once = at_once
         self._plain: set[Connection] = set()
         self._transports: dict[RequestHandler, asyncio.Transport] = {}
         self._none_left = asyncio.Event()
 
-    def accept(self) -> asyncio.Protocol:
+    def accept(self) -> Connection:
         """Make the protocol of a new connection."""
-        if self._draining:
-            return self()
-        return Connection(at_once=self._at_once, long_way=self, known=self._plain, idle=KEEP_ALIVE)
+        return Connection(self, idle=KEEP_ALIVE)
 
-    def drain(self) -> None:
-        """Take the long way from now on."""
-        self._draining = True
+    def long_way(self) -> RequestHandler:
+        """Make aiohttp's protocol."""
+        return self()
+
+    def came(self, connection: Connection) -> None:
+        """A client has come, whose requests are plain so far."""
+        self._plain.add(connection)
+
+    def went(self, connection: Connection) -> None:
+        """It has gone, or aiohttp has it from now on."""
+        self._plain.discard(connection)
+        self._note_absence()
+
+    def close_plain(self) -> None:
+        """Close the connections that aiohttp knows nothing of."""
         for connection in tuple(self._plain):
-            connection.hand_over()
+            connection.close()
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """A client has come."""
@@ -208,19 +218,24 @@ class _Connections(web.Server):
         """A client has gone."""
         super().connection_lost(handler, exc)
         self._transports.pop(handler, None)
-        if not self._transports:
-            self._none_left.set()
+        self._note_absence()
 
     async def closed(self, seconds: float) -> None:
         """Wait until all connections that are being closed are closed; cut off those that take too long."""
         self._none_left.clear()
+        self._note_absence()
         try:
             async with asyncio.timeout(seconds):
-                while self._transports:
-                    await self._none_left.wait()
+                await self._none_left.wait()
         except TimeoutError:
             for transport in tuple(self._transports.values()):
                 transport.abort()
+            for connection in tuple(self._plain):
+                connection.abort()
+
+    def _note_absence(self) -> None:
+        if not self._transports and not self._plain:
+            self._none_left.set()
 
 
 def _timeout(given: str | None) -> float:

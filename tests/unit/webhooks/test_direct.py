@@ -252,11 +252,29 @@ async def test_a_request_that_has_begun_is_answered_by_a_server_that_drains() ->
         assert await client.reader.read() == b""
 
 
-async def test_a_stopped_server_closes_who_says_nothing() -> None:
+@pytest.mark.parametrize("asked", [(), (PLAIN,), (PLAIN, request(body(), headers=(*GO, "X-Unknown: 1")))])
+async def test_a_server_that_stops_closes_who_says_nothing_at_once(asked: tuple[bytes, ...]) -> None:
     async with connected() as client:
         await client.accepted()
-        await client.server.stop()
-        assert await client.reader.read() == b""
+        for one in asked:
+            await client.ask(one)
+        async with asyncio.timeout(5):
+            stopping = asyncio.create_task(client.server.stop(grace=60))
+            assert await client.reader.read() == b""
+            client.writer.close()
+            await stopping
+
+
+async def test_a_server_that_stops_cuts_off_who_says_no_farewell() -> None:
+    async with connected() as client:
+        await client.accepted()
+        connections, transport = client.server._http, client.writer.transport
+        assert connections is not None
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()  # so that it sees no farewell
+        await client.server.stop(grace=0.05)
+        await until(lambda: not connections._plain, every=0.001)
+        transport.abort()
 
 
 class Wire(asyncio.Transport):
@@ -279,15 +297,23 @@ class Wire(asyncio.Transport):
         self.done.append("resume")
 
 
-def lone() -> tuple[Connection, Wire]:
-    wire = Wire()
+class Alone:
+    """Owns one connection that is never aiohttp's."""
 
-    def aiohttp() -> asyncio.Protocol:
+    def at_once(self, _path: str, body: bytes) -> Reply:
+        return Reply(200, body)
+
+    def long_way(self) -> asyncio.Protocol:
         raise AssertionError("a plain request was handed over")
 
-    connection = Connection(
-        at_once=lambda _path, body: Reply(200, body), long_way=aiohttp, known=set(), idle=120.0
-    )
+    def came(self, connection: Connection) -> None: ...
+
+    def went(self, connection: Connection) -> None: ...
+
+
+def lone() -> tuple[Connection, Wire]:
+    wire = Wire()
+    connection = Connection(Alone(), idle=120.0)
     connection.connection_made(wire)
     return connection, wire
 
