@@ -41,6 +41,7 @@ from app.plan.actions import (
     DeleteService,
     DeleteVolume,
     Deletion,
+    Disarm,
     EnsureBudget,
     EnsureService,
     GrowVolume,
@@ -134,7 +135,7 @@ class Actor:
                 await self._mark(cluster, action)
             case DeletePod() | DeleteVolume() | DeleteService() | DeleteBudget():
                 await self._delete(cluster, action)
-            case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
+            case AddMember() | PromoteMember() | RemoveMember() | MoveLeader() | Disarm():
                 await self._membership.send(action)
 
     async def _create(

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from app.etcd.client import Client, Dialer
 from app.etcd.endpoint import Endpoint
 from app.etcd.errors import AlreadyExists, MemberNotFound, NotLearner, Unhealthy
+from app.etcd.model import Alarm, AlarmType
 from app.kube.errors import NotLeading
 from app.ops.logging import get_logger
-from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember
+from app.plan.actions import AddMember, Disarm, MembershipAction, MoveLeader, PromoteMember, RemoveMember
 from app.plan.membership import CALL_SECONDS
 
 log = get_logger(__name__)
@@ -59,3 +60,5 @@ async def _call(client: Client, action: MembershipAction) -> None:
             await client.member_remove(action.id, deadline=CALL_SECONDS)
         case MoveLeader():
             await client.move_leader(action.target, deadline=CALL_SECONDS)
+        case Disarm():
+            await client.disarm(Alarm(action.id, AlarmType.CORRUPT), deadline=CALL_SECONDS)

@@ -7,6 +7,7 @@ number here (the numbers are those of etcd's ``rpc.proto``, where they may never
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.empty_pb2 import Empty
@@ -26,7 +27,7 @@ from app.etcd.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _STATUS_STORAGE_VERSION: Final = 11
 _STATUS_DB_SIZE_QUOTA: Final = 12
@@ -34,6 +35,7 @@ _STATUS_DOWNGRADE: Final = 13
 _DOWNGRADE_ENABLED: Final = 1
 _DOWNGRADE_TARGET: Final = 2
 _HASH_REVISION: Final = 4
+_ALARM: Final = re.compile(r"(?:memberID:(?P<member>\d+)\s+)?alarm:(?P<kind>\w+)")
 _SNAPSHOT_VERSION: Final = 4
 
 
@@ -87,6 +89,7 @@ def status(message: Any) -> Status:
         raft_applied_index=message.raftAppliedIndex,
         raft_term=message.raftTerm,
         errors=tuple(message.errors),
+        alarms=tuple(_named(message.errors)),
         is_learner=message.isLearner,
         storage_version=_blob(extra.get(_STATUS_STORAGE_VERSION)).decode(),
         db_size_quota=_number(extra.get(_STATUS_DB_SIZE_QUOTA)),
@@ -112,6 +115,15 @@ def snapshot_chunk(message: Any) -> SnapshotChunk:
     """Read a piece of a snapshot."""
     version = _blob(_unknown(message).get(_SNAPSHOT_VERSION)).decode()
     return SnapshotChunk(message.blob, message.remaining_bytes, version)
+
+
+def _named(errors: Iterable[str]) -> Iterator[Alarm]:
+    """Read alarms off the errors of a status: ``memberID:123 alarm:CORRUPT``, with blanks that vary."""
+    for text in errors:
+        found = _ALARM.search(text)
+        if found is not None:
+            kind = AlarmType.__members__.get(found["kind"], AlarmType.UNKNOWN)
+            yield Alarm(int(found["member"] or 0), kind)
 
 
 def _unknown(message: Any) -> dict[int, Any]:

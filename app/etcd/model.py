@@ -112,6 +112,8 @@ class Alarms:
 class Status:
     """How one member does; it answers from its own memory, without a quorum.
 
+    ``alarms`` are read off ``errors``, where each stands as text; asking for them goes through the log.
+
     Sizes are bytes of the backend's file. ``storage_version``, ``db_size_quota`` and the downgrade's fields
     exist from etcd 3.6 on and are empty, 0 and false before; ``leader`` is 0 when the member knows none.
     """
@@ -125,6 +127,7 @@ class Status:
     raft_applied_index: int
     raft_term: int
     errors: tuple[str, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
     is_learner: bool = False
     storage_version: str = ""
     db_size_quota: int = 0

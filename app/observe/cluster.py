@@ -17,7 +17,7 @@ from app.build.common import selector
 from app.etcd.client import Dialer
 from app.etcd.endpoint import Endpoint
 from app.etcd.errors import AuthRequired, EtcdError
-from app.etcd.model import Status
+from app.etcd.model import AlarmType, Status
 from app.kube.api import Api
 from app.kube.errors import NotFound
 from app.kube.objects import CustomObject, Object, Pod, PodDisruptionBudget
@@ -301,4 +301,5 @@ def _answer(status: Status) -> Answer:
         db_size=status.db_size,
         db_size_in_use=status.db_size_in_use,
         learner=status.is_learner,
+        corrupt=frozenset(one.member_id for one in status.alarms if one.type is AlarmType.CORRUPT),
     )

@@ -200,8 +200,17 @@ class MoveLeader:
     via: Via
 
 
+@dataclass(frozen=True, slots=True)
+class Disarm:
+    """Put off the CORRUPT alarm of a member that is none any more."""
+
+    member: str
+    id: int
+    via: Via
+
+
 Deletion = DeletePod | DeleteVolume | DeleteService | DeleteBudget
-MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader
+MembershipAction = AddMember | PromoteMember | RemoveMember | MoveLeader | Disarm
 Action = (
     EnsureService
     | EnsureBudget

@@ -5,6 +5,7 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.plan.actions import Action, CreateVolume, DeletePod, DeleteService, DeleteVolume
 from app.plan.budget import protect
+from app.plan.corruption import tell
 from app.plan.growth import grow
 from app.plan.latching import ensure, note, serving, settle
 from app.plan.losses import keepers, lost, may_have_data, persistent, unknown
@@ -41,7 +42,7 @@ def keep(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
             (*protection.actions, *growth.actions, *_renamed(observed, spec)),
         ),
         (
-            *(one for one in (gone, decided.trouble) if one is not None),
+            *(one for one in (gone, tell(observed, step.journal), decided.trouble) if one is not None),
             *step.troubles,
             *growth.troubles,
         ),

@@ -18,7 +18,8 @@ from app.api.status import Intent, Journal
 from app.etcd import identity
 from app.etcd.model import quorum
 from app.etcd.version import parse
-from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
+from app.plan.actions import AddMember, Disarm, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
+from app.plan.corruption import corrupt, orphaned
 from app.plan.latching import serving
 from app.plan.losses import lost, repeatable
 from app.plan.naming import unused
@@ -131,6 +132,7 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
     via = Via(observed.pods[leader.name].ip, identity.parse(latch.cluster_id), leader.id)
     size = spec.size or len(seats.voters)
     for decision in (
+        _disarm(observed, journal, via),
         _replace(observed, spec, journal, seats, via),
         _finish(observed, spec, journal, seats, via) if len(seats.members) <= size else None,
         _shrink(journal, seats, via) if len(seats.members) > size else None,
@@ -160,10 +162,20 @@ def _without_outcome(journal: Journal, seats: Seats) -> Journal:
     return journal.model_copy(update={"intent": None}) if done.get(intent.action, True) else journal
 
 
+def _disarm(observed: Observed, journal: Journal, via: Via) -> Change | None:
+    """Put off the alarm of a member that is gone: until then no member serves anybody."""
+    for member_id in orphaned(observed, journal):
+        text = f"The CORRUPT alarm of member {identity.text(member_id)}, which is gone, is put off"
+        action = Disarm(identity.text(member_id), member_id, via)
+        return Change(journal, action, event=Event("AlarmDisarmed", "Disarm", text))
+    return None
+
+
 def _replace(
     observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via
 ) -> Change | None:
     """Remove a member that has lost its data, or has been unhealthy for long while its peers were not."""
+    bad = corrupt(observed, journal)
     for member in _worst_first(observed, spec, journal, seats):
         proved = lost(observed, spec, journal, member.name)
         if not seats.may_remove(member):
@@ -174,7 +186,10 @@ def _replace(
                     f"{member.name} can't be replaced: too few of the other members are healthy",
                 ),
             )
-        why = "lost its data" if proved else f"was not healthy for {spec.replace_after:.0f} s"
+        if member.id in bad:
+            why = "has data that differs from the others'"
+        else:
+            why = "lost its data" if proved else f"was not healthy for {spec.replace_after:.0f} s"
         return _remove(journal, member, via, Event("ReplacingDeadMember", "Replace", f"{member.name} {why}"))
     return None
 
@@ -182,7 +197,10 @@ def _replace(
 def _worst_first(
     observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats
 ) -> Iterator[ListedMember]:
-    yield from (member for member in seats.members if lost(observed, spec, journal, member.name))
+    bad = corrupt(observed, journal)
+    yield from (
+        member for member in seats.members if member.id in bad or lost(observed, spec, journal, member.name)
+    )
     yield from (
         member
         for member in seats.voters

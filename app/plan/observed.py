@@ -132,7 +132,10 @@ class BudgetFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a member said of itself; ids are etcd's 64-bit numbers, sizes are in bytes."""
+    """What a member said of itself; ids are etcd's 64-bit numbers, sizes are in bytes.
+
+    ``corrupt`` are the ids for which a CORRUPT alarm is on; 0 where etcd could not tell whose data is wrong.
+    """
 
     cluster_id: int
     member_id: int
@@ -145,6 +148,7 @@ class Answer:
     db_size: int
     db_size_in_use: int
     learner: bool = False
+    corrupt: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ from app.plan.outlook import recovering, way_out
 from app.plan.promotion import doubted, explained, lasting
 from app.plan.step import Step, Trouble
 
+_FATAL = frozenset({"DataLost", "ClusterIDMismatch", "Corrupt"})
+"""With one of these no client is served, or none should be, whatever the members say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -56,7 +59,7 @@ def verdicts(observed: Observed, spec: ClusterSpec, step: Step, health: Health) 
 
 def _available(observed: Observed, spec: ClusterSpec, step: Step, health: Health) -> Verdict:
     kind = ConditionType.AVAILABLE
-    fatal = next((one for one in step.troubles if one.reason in {"DataLost", "ClusterIDMismatch"}), None)
+    fatal = next((one for one in step.troubles if one.reason in _FATAL), None)
     ready = sum(name in health.ready for name in health.voters)
     count = f"{ready} of {len(health.voters)} members are ready, {health.quorum} are needed"
     if health.learners:

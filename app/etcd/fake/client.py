@@ -246,6 +246,7 @@ class FakeClient:
             raft_applied_index=state.index,
             raft_term=state.term,
             errors=() if leader_id else ("etcdserver: no leader",),
+            alarms=self._alarms(state).alarms,
             is_learner=self._is_learner(),
         )
 

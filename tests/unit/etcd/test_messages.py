@@ -32,6 +32,25 @@ def test_members_come_in_the_order_of_their_ids() -> None:
     assert [member.started for member in listed.members] == [True, False]
 
 
+def test_alarms_are_read_off_the_errors_of_a_status() -> None:
+    errors = [
+        "etcdserver: no leader",
+        "memberID:10501334649042878790 alarm:CORRUPT ",
+        "memberID:7  alarm:NOSPACE",
+        "alarm:CORRUPT ",
+        "memberID:9 alarm:LATER",
+    ]
+    read = messages.status(pb.StatusResponse(header=HEADER, errors=errors))
+
+    assert read.errors == tuple(errors)
+    assert read.alarms == (
+        Alarm(10501334649042878790, AlarmType.CORRUPT),
+        Alarm(7, AlarmType.NOSPACE),
+        Alarm(0, AlarmType.CORRUPT),
+        Alarm(9, AlarmType.UNKNOWN),
+    )
+
+
 def test_an_alarm_of_a_later_kind_is_unknown() -> None:
     response = pb.AlarmResponse(
         header=HEADER, alarms=[pb.AlarmMember(memberID=1, alarm=1), pb.AlarmMember(memberID=2, alarm=9)]

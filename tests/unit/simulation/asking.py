@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from app.api import names
 from app.etcd.errors import EtcdError, MemberNotFound, NotLearner, PeerURLExists, Unhealthy
 from app.etcd.fake import NoAnswerError, calls
-from app.plan.actions import AddMember, MembershipAction, MoveLeader, PromoteMember, RemoveMember
+from app.etcd.model import Alarm, AlarmType
+from app.plan.actions import AddMember, Disarm, MembershipAction, MoveLeader, PromoteMember, RemoveMember
 from app.plan.observed import Answer, ListedMember
 
 if TYPE_CHECKING:
@@ -106,3 +107,5 @@ def _send(etcd: SimulatedCluster, process: Process, action: MembershipAction) ->
             calls.member_remove(etcd, process, action.id)
         case MoveLeader():
             calls.move_leader(etcd, process, action.target)
+        case Disarm():
+            calls.set_alarm(etcd, process, Alarm(action.id, AlarmType.CORRUPT), on=False)
