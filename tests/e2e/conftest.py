@@ -1,8 +1,9 @@
 """Operators and namespaces for the tests of the whole.
 
 One operator, of `manifests/default`, serves most tests: it takes every EtcdCluster there is. So
-tests that bring operators of their own run before it is installed, and those that look at what it left in the
-audit log run last.
+tests that bring operators of their own run before it is installed, those that look at what it left in the
+audit log run last, and the chaos after them: an API server that has just started refuses what it allows
+later.
 """
 
 import secrets
@@ -16,7 +17,7 @@ from tests.e2e.installation import MANIFESTS, Installation, Plan, delete_crds, i
 from tests.e2e.kube import create_namespace
 from tests.e2e.subject import VERSION, Subject
 
-LAST = "test_records"
+LAST = ("test_records", "test_chaos")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,8 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    if item.path.stem == LAST:
-        return 2
+    if item.path.stem in LAST:
+        return 2 + LAST.index(item.path.stem)
     return 1 if "operator" in getattr(item, "fixturenames", ()) else 0
 
 
