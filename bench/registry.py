@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from bench import bootstrap, idle_memory, scale, webhook_throughput
+from bench import bootstrap, idle_memory, membership, scale, webhook_throughput
 from bench.result import Result
 from bench.stage import Stage
 
@@ -18,6 +18,9 @@ class Benchmark:
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "bootstrap": Benchmark("a custom resource applied, until its cluster is Available", bootstrap.run),
+    "membership": Benchmark(
+        "members lost and back, growing and shrinking, beside the same by hand", membership.run
+    ),
     "idle-memory": Benchmark("the memory of an operator with nothing to do", idle_memory.run),
     "webhook": Benchmark("reviews a second, beside kopf and controller-runtime", webhook_throughput.run),
     "scale": Benchmark("a thousand clusters, beside kopf", scale.run),
