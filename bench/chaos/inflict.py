@@ -120,6 +120,8 @@ class Tormentor:
         match planned.fault:
             case Fault.DELETE_POD:
                 subject.kubectl("delete", "pod", "--wait=false", member)
+            case Fault.FORGET_POD:
+                subject.kubectl("delete", "pod", "--wait=false", "--force", "--grace-period=0", member)
             case Fault.DELETE_TWO_PODS:
                 subject.kubectl("delete", "pod", "--wait=false", "--grace-period=1", member, other)
                 return f"{member}, {other}"

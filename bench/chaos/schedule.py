@@ -27,6 +27,7 @@ class Fault(StrEnum):
     CUT_NODE = "cut a node off"
     FREEZE_KUBELET = "freeze a kubelet"
     DELETE_POD = "delete a member's Pod"
+    FORGET_POD = "delete a member's Pod without waiting for its kubelet"
     DELETE_TWO_PODS = "delete the Pods of two members at once"
     KILL_MEMBER = "kill a member's etcd"
     FREEZE_MEMBER = "freeze a member's etcd"
@@ -45,6 +46,7 @@ LANES: Mapping[str, Mapping[Fault, int]] = {
     "machines": {Fault.STOP_NODE: 4, Fault.STOP_ALL_NODES: 1, Fault.CUT_NODE: 4, Fault.FREEZE_KUBELET: 3},
     "members": {
         Fault.DELETE_POD: 4,
+        Fault.FORGET_POD: 1,
         Fault.DELETE_TWO_PODS: 2,
         Fault.KILL_MEMBER: 4,
         Fault.FREEZE_MEMBER: 4,
