@@ -17,7 +17,7 @@ from tests.cluster import faults
 from tests.cluster.errors import HarnessError
 from tests.cluster.progress import say
 from tests.cluster.waiting import wait_until
-from tests.e2e.installation import Installation
+from tests.e2e.installation import SELECTOR, Installation
 from tests.e2e.subject import Subject
 
 SIZES = (3, 5)
@@ -170,7 +170,10 @@ class Tormentor:
     def _hit_operator(self, planned: Planned, undo: ExitStack) -> str:
         operator = self._operator
         if planned.fault is Fault.CRASH_OPERATOR:
-            return ", ".join(faults.crash(self._cluster, operator.namespace, "name=etcd-operator"))
+            crashed = faults.crash(self._cluster, operator.namespace, SELECTOR)
+            # In the same Pod a kubelet would start it after ever longer waits: minutes, if it is killed often.
+            undo.callback(self._renew, crashed)
+            return ", ".join(crashed)
         leader = operator.leader()
         if not leader:
             raise HarnessError("Nobody leads")
@@ -180,6 +183,13 @@ class Tormentor:
             peer = self._cluster.addresses.control_plane
             undo.enter_context(faults.cut_pod(self._cluster, operator.namespace, leader, peer=peer))
         return leader
+
+    def _renew(self, pods: Sequence[str]) -> None:
+        def deleted() -> bool:
+            self._operator.kubectl("delete", "pod", "--wait=false", "--ignore-not-found", *pods)
+            return True
+
+        wait_until(deleted, timeout=UNDO_SECONDS, what="new Pods of the operator")
 
 
 @contextmanager

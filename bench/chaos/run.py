@@ -107,20 +107,18 @@ def _recover(subject: Subject, clients: Clients, report: Report) -> None:
     """Wait until the cluster is what it was before; the clients go on meanwhile."""
     undone = time.monotonic()
     before = len(clients.history)
+    # What the status says may be from before the last fault; not what it says of a spec that is new.
+    for paused in (True, False):
+        subject.patch(paused=paused, size=SIZE)
 
     def serves() -> bool:
         writes = (one for one in clients.history[before:] if one.kind is Kind.WRITE)
-        acknowledged = any(one.outcome is Outcome.OK for one in writes)
-        return acknowledged and subject.condition("Available")["status"] == "True"
-
-    def settled() -> bool:
-        subject.patch(size=SIZE)
-        return subject.ready()
+        return any(one.outcome is Outcome.OK for one in writes) and subject.says("Available")
 
     try:
         wait_until(serves, timeout=AVAILABLE_SECONDS, what="the cluster to be available again")
         report.available_after = time.monotonic() - undone
-        wait_until(settled, timeout=SETTLED_SECONDS, what="the cluster to be as its spec says", every=0.5)
+        wait_until(subject.ready, timeout=SETTLED_SECONDS, what="the cluster to be as its spec says")
         report.settled_after = time.monotonic() - undone
     except NotInTimeError as error:
         report.complaints.append(f"{error}\n{subject.explained()}")

@@ -15,7 +15,7 @@ SHORT_HOLD = (1.0, 12.0)
 LONG_HOLD = (20.0, 60.0)
 """In seconds. A long one outlasts the operator's Lease, and what Kubernetes waits before it evicts."""
 
-LONG_SHARE = 0.12
+LONG_SHARE = 0.08
 """How many of the faults last long."""
 
 
@@ -48,12 +48,12 @@ LANES: Mapping[str, Mapping[Fault, int]] = {
         Fault.DELETE_POD: 4,
         Fault.FORGET_POD: 1,
         Fault.DELETE_TWO_PODS: 2,
-        Fault.KILL_MEMBER: 4,
+        Fault.KILL_MEMBER: 2,
         Fault.FREEZE_MEMBER: 4,
         Fault.CUT_POD: 3,
         Fault.PART_PODS: 3,
         Fault.UNLABEL_POD: 1,
-        Fault.WIPE_MEMBER: 2,
+        Fault.WIPE_MEMBER: 3,
     },
     "control": {
         Fault.RESTART_API_SERVER: 3,

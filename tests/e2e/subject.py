@@ -77,10 +77,14 @@ class Subject:
 
     def ready(self) -> bool:
         """Whether its whole spec is fulfilled, and says so of the spec as it is now."""
+        return self.says("Ready")
+
+    def says(self, kind: str) -> bool:
+        """Whether a condition is True, and says so of the spec as it is now."""
         found = self.get()
         generation = found["metadata"]["generation"]
         return any(
-            condition["type"] == "Ready"
+            condition["type"] == kind
             and condition["status"] == "True"
             and condition["observedGeneration"] == generation
             for condition in found.get("status", {}).get("conditions", [])
