@@ -80,11 +80,18 @@ class Members:
     async def leader(self) -> str:
         """The name of the member that leads."""
 
+        async def leads(name: str) -> str:
+            try:
+                async with self._to(name) as client:
+                    return name if (await client.status(deadline=CALL_SECONDS)).is_leader else ""
+            except EtcdError:
+                return ""
+
         async def ask() -> str:
-            for name, pod in self.pods().items():
-                async with self._dialer.dial(Endpoint(pod.status.pod_ip)) as client:
-                    if (await client.status(deadline=CALL_SECONDS)).is_leader:
-                        return name
+            # All at once, the first yes counts: one that is being stopped may not answer at all.
+            for answer in asyncio.as_completed([leads(name) for name in self.pods()]):
+                if name := await answer:
+                    return name
             return ""
 
         return await until(ask, what="a leader")

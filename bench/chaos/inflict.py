@@ -171,7 +171,7 @@ class Tormentor:
         operator = self._operator
         if planned.fault is Fault.CRASH_OPERATOR:
             crashed = faults.crash(self._cluster, operator.namespace, SELECTOR)
-            # In the same Pod a kubelet would start it after ever longer waits: minutes, if it is killed often.
+            # In the same Pod a kubelet would start it after ever longer waits, minutes in the end.
             undo.callback(self._renew, crashed)
             return ", ".join(crashed)
         leader = operator.leader()
