@@ -30,6 +30,7 @@ from app.plan.roster import ADD_VOTER
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
 from app.plan.symptoms import joining, running_on, unhealthy
+from app.plan.ways import through
 
 CALL_SECONDS = 5.0
 """The deadline of a call that changes the membership, and how long a new leader waits before its first."""
@@ -139,11 +140,20 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
         _grow(observed, spec, journal, seats, via) if len(seats.members) < size else None,
     ):
         if decision is not None:
-            # What is sent again, since etcd did not take it, is told once.
             repeated = decision.journal.intent is not None and decision.journal.intent == journal.intent
-            return replace(decision, event=None) if repeated else decision
+            return _again(observed, decision, seats, via) if repeated else decision
     # What was intended is not wanted any more; what comes of it after all, the list shows.
     return Change(journal.model_copy(update={"intent": None}) if journal.intent else journal)
+
+
+def _again(observed: Observed, decision: Change, seats: Seats, via: Via) -> Change:
+    """Send what etcd did not take once more, perhaps through another member; it is told once."""
+    action, intent = decision.action, decision.journal.intent
+    if action is not None and intent is not None and not isinstance(action, MoveLeader):
+        healthy = [member for member in seats.voters if member.name in seats.healthy]
+        asked = through(observed, intent, healthy, leader_id=via.member_id)
+        action = replace(action, via=replace(via, address=observed.pods[asked.name].ip, member_id=asked.id))
+    return replace(decision, action=action, event=None)
 
 
 def _without_outcome(journal: Journal, seats: Seats) -> Journal:

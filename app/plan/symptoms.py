@@ -4,6 +4,7 @@ Deadlines run on the leader's own monotonic clock, from its first observation. S
 process has seen each of these, and neither a clock that jumps nor a takeover makes a deadline fall due.
 """
 
+from app.api.status import Intent
 from app.etcd import identity
 from app.plan.health import health_of, quorum_lost
 from app.plan.latching import serving
@@ -29,6 +30,11 @@ def running_on(pod: PodFacts) -> str:
 def joining(member: str) -> str:
     """A learner has not become a voter."""
     return f"joining/{member}"
+
+
+def refused(intent: Intent) -> str:
+    """A change of the membership was sent, and the list shows nothing of it."""
+    return f"refused/{intent.action}/{intent.member}"
 
 
 def stranger(member: str) -> str:
@@ -62,6 +68,7 @@ def symptoms(observed: Observed) -> frozenset[str]:
             *(stranger(name) for name in others),
             *overtaken(observed, journal),
             *map(unbelieved, doubted(observed)),
+            *((refused(journal.intent),) if journal.intent is not None else ()),
             *((NO_QUORUM,) if quorum_lost(observed, health_of(observed, journal)) else ()),
         ]
     )

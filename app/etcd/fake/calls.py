@@ -84,7 +84,7 @@ def member_remove(cluster: SimulatedCluster, via: Process, member_id: int) -> St
         rest = [voter for voter in state.voters if voter != member_id]
         _require_started([voter for voter in _started(state) if voter != member_id], of=len(rest))
         process = cluster.find(member_id)
-        reachable = process is not None and process in cluster.group(via)
+        reachable = process is not None and process in cluster.group(via) and process.name != via.mistaken
         if reachable and _connected(cluster, via, state.voters) - 1 < 1 + (len(state.voters) - 1) // 2:
             raise Unhealthy("unhealthy cluster")
     if member is None:
@@ -141,7 +141,7 @@ def _connected(cluster: SimulatedCluster, via: Process, voters: Collection[int])
         process = cluster.find(voter)
         if process is via:
             count += 1
-        elif process is not None:
+        elif process is not None and process.name != via.mistaken:
             count += (cluster.connected_for(via, process) or 0.0) > CONNECTED_SECONDS
     return count
 

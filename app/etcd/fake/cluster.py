@@ -62,7 +62,9 @@ class SimulatedCluster:
         process = self.processes[name]
         if process.running:
             raise ValueError(f"{name} runs already")
-        process.exit, process.joined = None, False
+        process.exit, process.joined, process.mistaken = None, False, ""
+        for each in self.processes.values():
+            each.mistaken = each.mistaken if each.mistaken != name else ""  # they connect anew
         found: Data | Exit
         if process.data is not None:
             found = process.data  # with data, all that is said about the initial cluster is ignored

@@ -83,6 +83,7 @@ class Process:
     exit: Exit | None = None
     cut: bool = False  # off the network of the peers, not of the clients
     lagging: bool = False  # receives nothing new, and so counts for no quorum
+    mistaken: str = ""  # the peer that it takes for lost, and so may refuse changes, though it is connected
     dialable: bool = True  # on the network of the clients
 
     @property

@@ -86,6 +86,18 @@ async def test_no_add_with_one_of_three_down_but_after_its_removal() -> None:
     await client.member_add(["http://m3:2380"], deadline=DEADLINE)
 
 
+async def test_a_member_that_takes_a_peer_for_lost_takes_no_other_and_its_peers_do() -> None:
+    """etcd#14523; it lasts until the member, or the peer that it is mistaken about, is started again."""
+    world = World(3)
+    await asyncio.sleep(6)
+    world.etcd.processes["m0"].mistaken = "m1"
+    client = await world.client()
+    with pytest.raises(errors.Unhealthy):
+        await client.member_add(["http://m3:2380"], deadline=DEADLINE)
+    other = await world.client("m2")
+    assert (await other.member_add(["http://m3:2380"], deadline=DEADLINE)).member.is_learner
+
+
 async def test_no_removal_of_a_healthy_voter_while_another_is_down() -> None:
     world = World(3)
     await asyncio.sleep(6)

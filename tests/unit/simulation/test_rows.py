@@ -297,3 +297,16 @@ def test_H1_what_a_quorum_has_been_started_for_is_finished_first() -> None:
     assert world.settled()
     assert "BootstrapAbandoned" not in world.told
     assert "MemberRemoved" in world.told
+
+
+@pytest.mark.parametrize("size", [5, 2])
+def test_a_leader_that_takes_a_peer_for_lost_keeps_nobody_from_growing_or_shrinking(size: int) -> None:
+    """etcd#14523: it refuses for as long as its connections stand; the others know better."""
+    world = settled(3)
+    lost, _ = followers(world)
+    world.etcd.processes[world.status.leader].mistaken = lost
+    world.server.edit(size=size)
+    world.end()
+
+    assert world.settled()
+    assert len(world.server.pods) == size

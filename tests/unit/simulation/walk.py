@@ -22,6 +22,7 @@ FAULTS = {
     "cut": 3,
     "lag": 2,
     "silence": 2,
+    "mislead": 1,
     "heal": 4,
     "block": 2,
     "resize": 3,

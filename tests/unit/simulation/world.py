@@ -205,6 +205,12 @@ class World:
             if process.lagging or own is None or own.is_learner:
                 self.etcd.connect(process.name, cut=process.cut, lagging=not process.lagging)
 
+    def do_mislead(self, a: int, b: int) -> None:
+        """A member takes a peer for lost, until one of them is started again."""
+        process, peer = self._process(a), self._process(b)
+        if process and peer and not any(each.mistaken for each in self.etcd.processes.values()):
+            process.mistaken = peer.name
+
     def do_silence(self, a: int, b: int) -> None:
         """The operator can't reach a member, or can again."""
         process = self._process(a)
