@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
-_TOOLS = {"3.5": "etcd-3.5", "3.6": "etcd-3.6", "3.7": "etcd-3.7"}
+_TOOLS = {"3.3": "etcd-3.3", "3.5": "etcd-3.5", "3.6": "etcd-3.6", "3.7": "etcd-3.7"}
 _STOP_SECONDS = 10
 
 

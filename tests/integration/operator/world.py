@@ -27,16 +27,13 @@ T = TypeVar("T", bound=Object)
 
 
 @dataclass(slots=True)
-class World:
-    """What is there besides the operator."""
+class Place:
+    """A namespace of an API server, and the EtcdClusters in it."""
 
     api: Api
     namespace: str
     kubeconfig: Path
-    model: SimulatedCluster
-    dialer: FakeDialer
     clusters: Informer[CustomObject]
-    kubelet: ModelKubelet
 
     async def create(self, name: str, **spec: Any) -> CustomObject:
         """Create an EtcdCluster."""
@@ -72,6 +69,20 @@ class World:
 
         return await read(PODS), await read(SERVICES)
 
+    async def expire_lease(self) -> None:
+        """Let the Lease of an operator that was killed run out."""
+        with suppress(NotFound):
+            await self.api.delete(LEASES, self.namespace, LEASE)
+
+
+@dataclass(slots=True)
+class World(Place):
+    """What is there besides the operator, with models of etcd for members."""
+
+    model: SimulatedCluster
+    dialer: FakeDialer
+    kubelet: ModelKubelet
+
     async def delete(self, name: str) -> None:
         """Delete a cluster and its Pods; the garbage collector takes half a minute to learn of a new CRD."""
         await self.api.delete(ETCD_CLUSTERS, self.namespace, name)
@@ -80,11 +91,6 @@ class World:
                 with suppress(NotFound):  # the garbage collector was faster
                     await self.api.delete(PODS, self.namespace, pod.metadata.name)
                 await self.kubelet.pods.saw_gone(pod.metadata.key, pod.metadata.uid)
-
-    async def expire_lease(self) -> None:
-        """Let the Lease of an operator that was killed run out."""
-        with suppress(NotFound):
-            await self.api.delete(LEASES, self.namespace, LEASE)
 
 
 def status_of(obj: CustomObject) -> ClusterStatus:
@@ -105,7 +111,7 @@ async def world(namespace: str, kubeconfig: Path) -> AsyncIterator[World]:
     tasks = [asyncio.create_task(clusters.run()), asyncio.create_task(kubelet.run())]
     try:
         await clusters.synced.wait()
-        yield World(api, namespace, kubeconfig, model, dialer, clusters, kubelet)
+        yield World(api, namespace, kubeconfig, clusters, model, dialer, kubelet)
         for task in tasks:
             if task.done():
                 await task
