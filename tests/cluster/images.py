@@ -20,7 +20,9 @@ BUSYBOX = "docker.io/library/busybox:stable"
 SYSTEM = (PAUSE, BUSYBOX)
 
 _DEBIAN_ETCD = "3.4.23"  # of 3.4 no Go module builds etcd; Debian 12 has this one
-_BUILT_ETCD = {recipe.version: tool for tool, recipe in binaries.TOOLS.items() if tool.startswith("etcd-")}
+_BUILT_ETCD = {
+    recipe.version: tool for tool, recipe in binaries.TOOLS.items() if "etcdctl" in recipe.programs
+}
 ETCD_VERSIONS = (_DEBIAN_ETCD, *_BUILT_ETCD)
 
 _PASSWD = "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n"

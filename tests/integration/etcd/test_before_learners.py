@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import aiohttp
-
     from app.etcd.client import Dialer
     from app.etcd.model import MemberAdded
 
@@ -68,12 +66,10 @@ async def test_X19_a_voter_that_is_not_started_costs_one_member_its_quorum_until
         assert (await client.get(b"k", deadline=DEADLINE)).value == b"v"
 
 
-async def test_its_health_is_told_the_old_way_alone(
-    old: LocalCluster, session: aiohttp.ClientSession
-) -> None:
+async def test_its_health_is_told_the_old_way_alone(old: LocalCluster) -> None:
     await old.found(1)
     process = old.members["m0"]
-    metrics = MetricsPort(session, LOOPBACK, port=process.metrics_port)
+    metrics = MetricsPort(LOOPBACK, port=process.metrics_port)
     assert (await metrics.livez(deadline=DEADLINE)).status == 404
     assert (await metrics.readyz(deadline=DEADLINE)).status == 404
     await eventually(partial(metrics.health, deadline=DEADLINE), lambda answer: answer.ok)

@@ -82,7 +82,9 @@ def test_the_versions_are_those_of_the_modules(tool: str) -> None:
     recipe = binaries.TOOLS[tool]
     for package in recipe.programs.values():
         # The module is the longest prefix of the package that is required.
-        required = re.findall(r"(?m)^\s*(?:require )?(\S+) v(\S+)(?: // indirect)?$", module)
+        required = re.findall(
+            r"(?m)^\s*(?:require )?(\S+) v([^\s+]+)(?:\+incompatible)?(?: // indirect)?$", module
+        )
         versions = {name: version for name, version in required if f"{package}/".startswith(f"{name}/")}
         assert versions[max(versions, key=len)] == recipe.version
 
