@@ -7,13 +7,12 @@ because a member does not answer.
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from app.api import names
 from app.api.cluster import ClusterSpec
 from app.api.conditions import is_true
 from app.api.status import ClusterStatus, ConditionType
-from app.build.common import selector
 from app.etcd.client import Dialer
 from app.etcd.endpoint import Endpoint
 from app.etcd.errors import AuthRequired, EtcdError
@@ -21,10 +20,11 @@ from app.etcd.model import AlarmType, Status
 from app.kube.api import Api
 from app.kube.errors import NotFound
 from app.kube.objects import CustomObject, Object, Pod, PodDisruptionBudget
-from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Resource
+from app.kube.resources import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
 from app.observe.caches import BY_CLUSTER, BY_NAMESPACE, Caches
 from app.observe.facts import budget_facts, helper_of, pod_facts, volume_facts
 from app.observe.locks import Locks
+from app.observe.obstacles import Obstacles, find_obstacles
 from app.observe.pulse import Fingerprint
 from app.observe.services import client_service, former_services, is_ours, own_services, ownerless_services
 from app.plan.bootstrap import founders_in_doubt
@@ -116,7 +116,7 @@ class Observer:
             PERSISTENT_VOLUME_CLAIMS, cluster, () if founding else bereft & members
         )
         volumes |= {claim.metadata.name: volume_facts(claim) for claim in stray_claims}
-        conflicts, existing, fading = await self._obstacles(cluster, spec) if record is None else ((), (), ())
+        obstacles = await find_obstacles(self._api, cluster, spec) if record is None else Obstacles()
         answers, listed, locked = unrecorded or await self._ask(pods)
         services = own_services(self._caches, cluster, spec)
         return Observed(
@@ -144,9 +144,10 @@ class Observer:
             absent_helpers=await self._absent_helpers(cluster, status, helpers),
             namespace_ending=await self._namespace_ends(cluster) if missing or record is None else False,
             waits=waits,
-            conflicts=conflicts,
-            existing_data=existing,
-            fading=fading,
+            conflicts=tuple(obstacles.conflicts),
+            existing_data=tuple(obstacles.existing),
+            fading=tuple(obstacles.fading),
+            former_volumes=obstacles.former,
             old_locks=await self._locks.old({cluster.namespace, self._home}) if unrecorded else (),
             ownerless=ownerless_services(self._caches, cluster, spec),
         )
@@ -199,34 +200,6 @@ class Observer:
     async def _namespace_ends(self, cluster: ClusterRef) -> bool:
         found = await self._api.get(NAMESPACES, None, cluster.namespace)
         return found.metadata.deletion_timestamp is not None
-
-    async def _obstacles(
-        self, cluster: ClusterRef, spec: ClusterSpec
-    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """List, live, what stands in the way of a new cluster: conflicts, existing data, what is fading."""
-        labels = ",".join(f"{key}={value}" for key, value in selector(cluster.name).items())
-        conflicts: list[str] = []
-        existing: list[str] = []
-        fading: list[str] = []
-        resources: tuple[Resource[Any], ...] = (PODS, PERSISTENT_VOLUME_CLAIMS)
-        for resource in resources:
-            for obj in await self._api.list(resource, cluster.namespace, label_selector=labels):
-                name = f"{resource.kind}/{obj.metadata.name}"
-                ends = obj.metadata.deletion_timestamp is not None
-                if ends or (obj.metadata.controller is not None and not is_ours(obj, cluster)):
-                    fading.append(name)
-                elif not is_ours(obj, cluster):
-                    existing.append(name)
-        for service_name in (names.peer_service(cluster.name), spec.client_service(cluster.name)):
-            try:
-                found = await self._api.get(SERVICES, cluster.namespace, service_name)
-            except NotFound:
-                continue
-            if is_ours(found, cluster):
-                continue
-            target = fading if _is_cluster_child(found) else conflicts
-            target.append(f"Service/{service_name}")
-        return tuple(conflicts), tuple(existing), tuple(fading)
 
     async def _ask(
         self, pods: Mapping[str, PodFacts]
@@ -281,11 +254,6 @@ class Observer:
             )
             for member in listed.members
         )
-
-
-def _is_cluster_child(obj: Object) -> bool:
-    controller = obj.metadata.controller
-    return controller is not None and controller.kind == "EtcdCluster"
 
 
 def _answer(status: Status) -> Answer:

@@ -22,7 +22,9 @@ from app.plan.adoption import adopt
 from app.plan.latching import note, settle
 from app.plan.losses import unreadable
 from app.plan.members import revive
+from app.plan.naming import unused
 from app.plan.observed import Observed
+from app.plan.reattach import offer, reattach
 from app.plan.recall import recall
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Step, Trouble
@@ -31,7 +33,12 @@ from app.plan.step import Event, Step, Trouble
 def found(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     """Decide the steps before the latch."""
     if journal.bootstrap is None:
-        return recall(observed, journal) or adopt(observed, spec, journal) or _record(observed, spec, journal)
+        return (
+            reattach(observed, spec, journal)
+            or recall(observed, journal)
+            or adopt(observed, spec, journal)
+            or _record(observed, spec, journal)
+        )
     latched = note(observed, spec, journal)
     if latched.latch is None:
         record = journal.bootstrap
@@ -56,7 +63,7 @@ def _wiped(observed: Observed, founders: tuple[str, ...]) -> Trouble | None:
 
 
 def _record(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
-    trouble = _in_the_way(observed)
+    trouble = _in_the_way(observed, spec)
     if trouble is not None:
         return Step(journal, troubles=(trouble,))
     if spec.paused:
@@ -64,6 +71,9 @@ def _record(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     cluster = observed.cluster
     members = tuple(names.member_name(cluster.name, cluster.uid, index) for index in range(spec.size or 0))
     token = cluster.uid
+    if journal.next_index:  # those names have served, and the id that follows from them is a former cluster's
+        members, journal = unused(cluster, journal, observed.volumes, count=spec.size or 0)
+        token = f"{cluster.uid}-{journal.next_index}"
     ids = identity.bootstrap(peer_urls(cluster, spec, members), token=token)
     record = Bootstrap(members=members, token=token, cluster_id=identity.text(ids.cluster_id))
     text = f"Founding a cluster of {len(members)}: {', '.join(members)}"
@@ -135,7 +145,7 @@ def _taking_back(observed: Observed, record: Bootstrap) -> tuple[Action, ...]:
     )
 
 
-def _in_the_way(observed: Observed) -> Trouble | None:
+def _in_the_way(observed: Observed, spec: ClusterSpec) -> Trouble | None:
     if observed.conflicts:
         return Trouble(
             "NameConflict",
@@ -151,7 +161,7 @@ def _in_the_way(observed: Observed) -> Trouble | None:
         return Trouble(
             "ExistingDataFound",
             f"{', '.join(observed.existing_data)} holds data of an earlier cluster of this name; "
-            "delete it to discard that data, or choose another name",
+            f"delete it to discard that data, or choose another name{offer(observed, spec)}",
             stalled=True,
         )
     return None

@@ -183,12 +183,13 @@ class Order:
     """What the user orders by annotation, by the name of an incident.
 
     ``token``: to go on with one member's data. ``fenced`` are members that run nowhere. ``anew``: to found
-    the cluster anew, empty.
+    the cluster anew, empty. ``adopt``: the id of an earlier cluster whose claims are to be gone on with.
     """
 
     token: str = ""
     fenced: frozenset[str] = frozenset()
     anew: str = ""
+    adopt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ class Observed:
 
     What stands in the way of a new cluster, as ``kind/name``: ``conflicts`` have a name that we need and
     another controller, ``existing_data`` are volumes with data of a cluster of this name, ``fading`` are
-    objects of a deleted one that are not gone yet.
+    objects of a deleted one that are not gone yet. ``former_volumes`` are the claims among the existing data.
     """
 
     cluster: ClusterRef
@@ -270,5 +271,6 @@ class Observed:
     conflicts: tuple[str, ...] = ()
     existing_data: tuple[str, ...] = ()
     fading: tuple[str, ...] = ()
+    former_volumes: Mapping[str, VolumeFacts] = field(default_factory=lambda: _NOTHING)
     old_locks: tuple[Lock, ...] = ()
     ownerless: frozenset[tuple[str, str, str]] = frozenset()

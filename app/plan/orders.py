@@ -22,6 +22,7 @@ from app.plan.symptoms import NO_QUORUM
 
 FORCE = f"{GROUP}/force-new-cluster"
 ANEW = f"{GROUP}/found-anew"
+ADOPT = f"{GROUP}/adopt-data"
 FENCED = f"{GROUP}/fenced-members"
 
 DISCARDING = "Discarding"
@@ -44,6 +45,7 @@ def read_order(annotations: Mapping[str, str]) -> Order:
         token=annotations.get(FORCE, "").strip(),
         fenced=frozenset(filter(None, named)),
         anew=annotations.get(ANEW, "").strip(),
+        adopt=annotations.get(ADOPT, "").strip(),
     )
 
 

@@ -25,6 +25,8 @@ class ModelKubelet:
 
     def __init__(self, api: Api, namespace: str, model: SimulatedCluster, dialer: FakeDialer) -> None:
         self.model = model
+        self.on_claims = False
+        """Whether members keep their data when their Pods go."""
         self._api = api
         self._dialer = dialer
         # Of our own, should another run of the tests be under way on this machine.
@@ -57,7 +59,8 @@ class ModelKubelet:
             if present.get(name) != uid:
                 del self._uids[name]
                 self.model.stop(name)
-                self.model.wipe(name)  # an emptyDir goes with its Pod
+                if not self.on_claims:
+                    self.model.wipe(name)  # an emptyDir goes with its Pod
 
     def _start(self, pod: Pod) -> None:
         name = pod.metadata.name

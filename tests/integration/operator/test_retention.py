@@ -2,7 +2,9 @@
 
 import pytest
 
+from app.api.base import GROUP
 from app.api.status import ClusterStatus
+from app.etcd.fake import calls
 from app.kube.objects import PersistentVolumeClaim
 from app.kube.resources import PERSISTENT_VOLUME_CLAIMS, SERVICES
 from app.observe.caches import ETCD_CLUSTERS
@@ -29,11 +31,14 @@ def existing(status: ClusterStatus) -> bool:
     return any(one.type == "Available" and one.reason == "ExistingDataFound" for one in status.conditions)
 
 
-async def test_G4_retained_claims_stay_and_are_existing_data_to_a_cluster_made_anew(here: World) -> None:
+async def test_F7_G4_retained_claims_stay_and_a_cluster_made_anew_goes_on_with_them_by_order(
+    here: World,
+) -> None:
     async def retention(value: str) -> None:
         await here.api.patch(ETCD_CLUSTERS, here.namespace, "c", {"spec": {"dataRetention": value}})
 
     settings = config(here.namespace, here.kubeconfig)
+    here.kubelet.on_claims = True
     await here.create("c", size=1, pod=CLAIM, dataRetention="Retain")
     async with watching(here, PERSISTENT_VOLUME_CLAIMS) as claims:
         async with operator(settings, here.dialer):
@@ -43,12 +48,21 @@ async def test_G4_retained_claims_stay_and_are_existing_data_to_a_cluster_made_a
             await claims.until(owned)
             await retention("Retain")
             await claims.until(retained)
-            await here.until("c", settled(1))
+            status = await here.until("c", settled(1))
+        calls.write(here.model, here.model.processes[status.leader], b"k", b"kept")
         await here.delete("c")
         for service in (await here.children("c"))[1]:
             await here.api.delete(SERVICES, here.namespace, service.metadata.name)
         await here.create("c", size=1, pod=CLAIM)
         async with operator(settings, here.dialer):
             await here.until("c", existing)
+            (claim,) = claims.now().values()
+            assert claim.metadata.deletion_timestamp is None
+
+            order = {"metadata": {"annotations": {f"{GROUP}/adopt-data": status.cluster_id}}}
+            await here.api.patch(ETCD_CLUSTERS, here.namespace, "c", order)
+            again = await here.until("c", settled(1))
+        assert (again.cluster_id, again.leader) == (status.cluster_id, status.leader)
+        assert here.model.processes[again.leader].held.state.keys[b"k"][0] == b"kept"
         (claim,) = claims.now().values()
-        assert claim.metadata.deletion_timestamp is None
+        assert claim.metadata.controller is not None
