@@ -29,7 +29,7 @@ def came_back(subject: Subject, before: dict[str, str]) -> bool:
     return now.keys() == before.keys() and not before.items() <= now.items() and subject.ready()
 
 
-def test_A1_two_of_three_pods_deleted_come_back_as_they_were(kept: Subject, client: EtcdClient) -> None:
+def test_A1_F1_two_of_three_pods_deleted_come_back_as_they_were(kept: Subject, client: EtcdClient) -> None:
     names, claims, ids = kept.uids(), kept.uids("persistentvolumeclaims"), kept.ids()
     was_available = kept.condition("Available")["lastTransitionTime"]
     gone = sorted(names)[:2]

@@ -44,7 +44,7 @@ def test_D10_a_settled_cluster_causes_nothing() -> None:
     assert condition(again, "Available") == ("True", "QuorumServes")
 
 
-def test_A1_pods_that_are_gone_come_back_on_their_claims_all_at_once() -> None:
+def test_A1_F1_pods_that_are_gone_come_back_on_their_claims_all_at_once() -> None:
     decision = decide(
         look(SERVED, pods=[A], volumes=MEMBERS, answers={A: answer(A, leader="")}, absent=frozenset({B, C})),
         PERSISTENT,
