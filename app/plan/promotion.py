@@ -1,7 +1,7 @@
 """Promotions that are not believed yet.
 
 What a quorum lists as a voter, some member may still know as a learner: behind for a moment, or for good,
-since etcd before 3.5.20 did not always write a promotion down (etcd#18347). So every member is asked for its
+since etcd before 3.5.24 did not always write a promotion down (etcd#18347). So every member is asked for its
 own list while the cluster is not Ready. Until all that answer agree, nobody is added, and it is not Ready.
 """
 

@@ -12,6 +12,7 @@ from app.api.versions import (
     LEAVING_PATCH,
     NEWEST_MINOR,
     OLDEST_MINOR,
+    PROMOTION_FLOOR,
     SECURITY_FLOOR,
     TESTED,
     UNTESTED_BELOW,
@@ -106,6 +107,18 @@ def check_version(text: Any, report: Report) -> None:
     elif version.patch < SECURITY_FLOOR.get(version.minor, 0):
         floor = f"3.{version.minor}.{SECURITY_FLOOR[version.minor]}"
         report.warn(f"spec.version: {version} has known vulnerabilities; use {floor} or later")
+        _check_promotions(version, report)
+
+
+def _check_promotions(version: EtcdVersion, report: Report) -> None:
+    """Members join as learners: a release that may forget their promotion is told of, since it may grow."""
+    least = PROMOTION_FLOOR.get(version.minor, 0)
+    if version.patch < least:
+        report.warn(
+            f"spec.version: {version} may forget that a member was promoted, and so lose it when it is "
+            f"upgraded (etcd#18347); use 3.{version.minor}.{LEAVING_PATCH[version.minor]} or later before "
+            "the cluster grows or a member is replaced"
+        )
 
 
 def _nearest_text(text: str) -> str:

@@ -1,36 +1,81 @@
-"""A crash after each single call of growing and of shrinking, one after the other."""
+"""A crash after each single call of growing, of shrinking and of replacing, one after the other."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.simulation.asking import Outcome
+from tests.unit.simulation.server import PODS, VOLUMES
 from tests.unit.simulation.world import World
 
-CALLS = 40
-"""More than a change of the size takes."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEAST, MOST = 5, 200
+"""How many calls each of them takes, at the least and at the most."""
 
 
-@pytest.mark.parametrize("persistent", [True, False])
-@pytest.mark.parametrize("size", [5, 1])
-def test_B7_a_crash_after_any_call_converges(size: int, persistent: bool) -> None:
-    """Also one whose answer is lost with the crash."""
-    for calls in range(CALLS):
-        world = World(3, persistent=persistent)
-        world.end()
-        world.do_put(0, 0)
-        world.server.edit(size=size)
-        for _ in range(calls):
-            world.now += 1.0
-            world.kubelet.step_all()
-            world.leader.cache.catch_up()
-            world.leader.step()
-            world.checks.always()
-        world.leader.step(outcome=Outcome.LOST_AFTER)
-        world.end()
+def resize(size: int) -> Callable[[World], None]:
+    """Ask for another size."""
+    return lambda world: world.server.edit(size=size)
 
-        assert world.settled()
+
+def lose(world: World) -> None:
+    """Lose a member that does not lead, with its data."""
+    gone = next(name for name in sorted(world.server.pods) if name != world.status.leader)
+    if world.kubelet.persistent:
+        world.server.terminate(VOLUMES, gone)
+    world.server.terminate(PODS, gone)
+
+
+def bring_back(world: World) -> None:
+    """Lose the Pods of all members, whose claims stay."""
+    for name in list(world.server.pods):
+        world.server.terminate(PODS, name)
+
+
+EVENTS = {
+    "growing": (resize(5), {True, False}),
+    "shrinking": (resize(1), {True, False}),
+    "replacing": (lose, {True, False}),
+    "bringing back": (bring_back, {True}),
+}
+
+
+def crashed(event: Callable[[World], None], calls: int, *, persistent: bool) -> tuple[World, bool]:
+    """A world whose operator dies right after so many calls, and whether there was anything left to call."""
+    world = World(3, persistent=persistent)
+    world.end()
+    world.do_put(0, 0)
+    event(world)
+    for _ in range(calls):
+        world.now += 1.0
+        world.kubelet.step_all()
+        world.leader.cache.catch_up()
+        world.leader.step()
+        world.checks.always()
+    over = calls > 0 and world.settled()
+    world.leader.step(outcome=Outcome.LOST_AFTER)
+    world.end()
+    return world, over
+
+
+@pytest.mark.parametrize(
+    ("event", "persistent"),
+    [pytest.param(act, kind, id=f"{name}-{kind}") for name, (act, kinds) in EVENTS.items() for kind in kinds],
+)
+def test_B7_I5_a_crash_after_any_call_converges(event: Callable[[World], None], persistent: bool) -> None:
+    """Also one whose answer is lost with the crash. Another operator goes on where this one died."""
+    calls, over = 0, False
+    while not over:
+        world, over = crashed(event, calls, persistent=persistent)
+        assert world.settled(), f"killed after {calls} calls"
         assert world.checks.acknowledged == 1
+        calls += 1
+        assert calls < MOST
+    assert calls > LEAST
 
 
 def test_C7_a_claim_is_never_used_by_another_member() -> None:

@@ -1,0 +1,65 @@
+"""Changes of the membership are sent by whoever leads for long enough, and to whom they were meant for."""
+
+import pytest
+
+from app.act.membership import Membership
+from app.etcd.errors import IdentityMismatch
+from app.etcd.fake import FakeDialer, SimulatedCluster
+from app.kube.errors import NotLeading
+from app.plan.actions import AddMember, Via
+from app.plan.membership import CALL_SECONDS
+
+CHANGES = "member_add"
+
+
+class Setting:
+    """A cluster of three that takes changes, and the leader to send them to."""
+
+    def __init__(self) -> None:
+        now = 0.0
+        self.etcd = SimulatedCluster(lambda: now)
+        self.ids = self.etcd.bootstrap(3)
+        now = 60.0
+        self.dialer = FakeDialer(self.etcd)
+        self.remaining = 60.0
+        self.membership = Membership(self.dialer, lambda: self.remaining)
+
+    def add(self, *, cluster_id: int = 0, member_id: int = 0) -> AddMember:
+        """An add by way of ``m0``, unless another one is meant."""
+        via = Via("m0", cluster_id or self.ids.cluster_id, member_id or self.ids.member_ids["m0"])
+        return AddMember("m9", "http://m9:2380", True, via)
+
+    @property
+    def size(self) -> int:
+        return len(self.etcd.processes["m0"].held.state.members)
+
+
+async def test_a_change_is_carried_out() -> None:
+    setting = Setting()
+    await setting.membership.send(setting.add())
+    assert setting.size == 4
+
+
+async def test_nothing_is_sent_when_the_lease_may_run_out_before_the_answer_comes() -> None:
+    """Another one may lead by then, and has waited for no more than one deadline."""
+    setting = Setting()
+    setting.remaining = 2 * CALL_SECONDS
+
+    with pytest.raises(NotLeading):
+        await setting.membership.send(setting.add())
+
+    assert setting.dialer.log == []
+    setting.remaining += 0.1
+    await setting.membership.send(setting.add())
+    assert setting.size == 4
+
+
+@pytest.mark.parametrize("other", [{"cluster_id": 1}, {"member_id": 1}])
+async def test_nothing_is_sent_to_another_one_behind_a_reused_address(other: dict[str, int]) -> None:
+    setting = Setting()
+
+    with pytest.raises(IdentityMismatch):
+        await setting.membership.send(setting.add(**other))
+
+    assert setting.size == 3
+    assert CHANGES not in [call for _, call in setting.dialer.log]
