@@ -26,7 +26,7 @@ KNOWN_BAD = {(5, 0), (5, 1), (5, 2), (5, 5)}
 SECURITY_FLOOR = {5: 33, 6: 14, 7: 1}
 """The least patch of a minor version without known vulnerabilities."""
 PROMOTION_FLOOR = {5: 24}
-"""The least patch of a minor version that writes every promotion of a learner down (etcd#18347, etcd#19557)."""
+"""The least patch of a minor version that writes all promotions of learners down (etcd#18347, etcd#19557)."""
 LEAVING_PATCH = {5: 26, 6: 11}
 """The least patch of a minor version from which the next one may be reached."""
 

@@ -305,7 +305,7 @@ def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats,
     held_up = not all(_has_no_place(observed, name) for name in down)
     refused = bool(down) and seats.healthy_voters() < quorum(len(seats.voters) + 1)
     learner = all(parse(version) >= LEARNERS_SINCE for version in _versions(spec, seats))
-    if seats.learners or held_up or refused or (down and not learner) or doubted(observed):
+    if held_up or refused or (down and not learner) or doubted(observed):
         return None
     name, journal = _next_name(observed, journal, seats)
     return Change(

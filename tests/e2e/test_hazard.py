@@ -34,7 +34,7 @@ def last_exit(subject: Subject, member: str) -> int:
     return code
 
 
-def test_X3_a_member_wiped_right_after_the_bootstrap_while_another_is_down_exits(
+def test_X9_a_member_wiped_right_after_the_bootstrap_while_another_is_down_exits(
     cluster: Cluster, subject: Subject, client: EtcdClient
 ) -> None:
     """A and B acknowledge writes without C. Then B's data is gone, A is down, and C is back.

@@ -115,9 +115,8 @@ def _check_promotions(version: EtcdVersion, report: Report) -> None:
     least = PROMOTION_FLOOR.get(version.minor, 0)
     if version.patch < least:
         report.warn(
-            f"spec.version: {version} may forget that a member was promoted, and so lose it when it is "
-            f"upgraded (etcd#18347); use 3.{version.minor}.{LEAVING_PATCH[version.minor]} or later before "
-            "the cluster grows or a member is replaced"
+            f"spec.version: {version} may forget a promotion (etcd#18347); "
+            f"use 3.{version.minor}.{LEAVING_PATCH[version.minor]} or later before it grows"
         )
 
 

@@ -48,7 +48,8 @@ async def test_a_cluster_made_again_at_once_waits_until_nothing_of_the_former_is
 
 async def test_nothing_is_made_for_a_cluster_that_is_being_deleted(here: World) -> None:
     """As with ``--cascade=foreground``: the resource stays until its children are gone."""
-    made = await here.create("c")
+    claim = {"persistentVolumeClaimSpec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    made = await here.create("c", pod=claim)  # on claims a Pod that is gone would be made anew at once
     async with (
         operator(config(here.namespace, here.kubeconfig), here.dialer),
         watching(here, PODS) as watched,

@@ -1,5 +1,7 @@
 """Changes of the membership are sent by whoever leads for long enough, and to whom they were meant for."""
 
+from pathlib import Path
+
 import pytest
 
 from app.act.membership import Membership
@@ -9,6 +11,7 @@ from app.kube.errors import NotLeading
 from app.plan.actions import AddMember, Via
 from app.plan.membership import CALL_SECONDS
 
+APP = Path(__file__).parents[3] / "app"
 CHANGES = "member_add"
 
 
@@ -63,3 +66,10 @@ async def test_nothing_is_sent_to_another_one_behind_a_reused_address(other: dic
 
     assert setting.size == 3
     assert CHANGES not in [call for _, call in setting.dialer.log]
+
+
+def test_X40_no_member_is_ever_updated() -> None:
+    """An update of a learner made it a voter, before etcd 3.5.31 and 3.6.12 (etcd#21694)."""
+    programs = [path for path in APP.rglob("*.py") if path.parent.name != "etcd" and "fake" not in path.parts]
+    assert len(programs) > 50
+    assert [path.name for path in programs if "member_update" in path.read_text()] == []

@@ -116,6 +116,23 @@ def test_C6_sizes_out_of_range_are_denied_with_the_nearest(size: int, nearest: i
 
 
 @pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("3.5.4", True),
+        ("3.5.15", True),
+        ("3.5.23", True),
+        ("3.5.24", False),
+        ("3.4.23", False),
+        ("3.6.16", False),
+    ],
+)
+def test_C10_an_etcd_that_may_forget_a_promotion_is_told_of_before_it_grows(version: str, told: bool) -> None:
+    warned = [text for text in warnings(cluster(version=version, size=1)) if "promotion" in text]
+    assert bool(warned) is told
+    assert all("3.5.26 or later before it grows" in text for text in warned)
+
+
+@pytest.mark.parametrize(
     ("name", "nearest"),
     [
         ("a" * 53, "a" * 52),

@@ -92,7 +92,7 @@ def test_A4_a_pod_that_keeps_ending_is_left_alone_for_a_while() -> None:
     assert condition(decision, "Degraded") == ("True", "MemberFailing")
 
 
-def test_a_pod_on_its_way_out_is_waited_for() -> None:
+def test_X39_a_pod_on_its_way_out_is_waited_for() -> None:
     going = pod(B, SERVED, terminating=True)
     seen = look(SERVED, pods=[A, C], volumes=MEMBERS, answering=MEMBERS)
 
@@ -171,12 +171,15 @@ def test_a_service_that_was_edited_is_written_anew_and_clients_are_not_told_of_a
 
 def test_I3_while_paused_nothing_is_done_and_the_status_is_true() -> None:
     paused = PERSISTENT.model_copy(update={"paused": True})
+    seen = look(SERVED, pods=[A, B], volumes=MEMBERS, answering=[A, B], absent=frozenset({C}))
+    stale = replace(seen.pods[B], annotations={INITIAL_STATE: "new"})
+    seen = replace(seen, pods={**seen.pods, B: stale})
 
-    decision = decide(
-        look(SERVED, pods=[A, B], volumes=MEMBERS, answering=[A, B], absent=frozenset({C})), paused
-    )
+    decision = decide(seen, paused)
 
     assert actions(decision) == []
+    assert actions(decide(replace(seen, namespace_ending=True), PERSISTENT)) == []
+    assert len(actions(decide(seen, PERSISTENT))) > 1
     assert decision.status.control_paused
     assert decision.status.ready_members == 2
     assert condition(decision, "Degraded")[0] == "True"

@@ -133,6 +133,17 @@ def test_C9_a_learner_is_promoted_when_it_is_in_sync_and_not_before() -> None:
     assert promote == PromoteMember(NEW, NEW_ID, promote.via)
 
 
+def test_no_learner_is_promoted_without_a_healthy_quorum_after_it() -> None:
+    """One of three serves on: with the learner, of four voters two would."""
+    seen = with_learner(latched(), lag=10)
+    going = {name: replace(seen.pods[name], terminating=True) for name in (B, C)}
+
+    decision = decide(replace(seen, pods={**seen.pods, **going}), sized(4))
+
+    assert changes_of(decision) == []
+    assert condition(decision, "Degraded") == ("True", "MembersUnready")
+
+
 def test_there_is_one_learner_at_a_time() -> None:
     decision = decide(with_learner(latched(), serving=False), sized(7))
 

@@ -34,7 +34,10 @@ def serving(world: World) -> Callable[[], None]:
 
     def look() -> None:
         before = world.checks.acknowledged
-        world.do_put(0, 0)
+        # As a client does: a member that was just removed refuses, and the next endpoint is tried.
+        for endpoint in range(len(world.server.pods)):
+            if world.checks.acknowledged == before:
+                world.do_put(endpoint, 0)
         assert world.checks.acknowledged == before + 1
         assert world.condition("Available")[0] == "True"
 
@@ -140,6 +143,21 @@ def test_B9_while_no_new_member_gets_healthy_there_is_one_at_most() -> None:
     assert world.settled()
 
 
+def test_B9_nobody_is_added_while_a_voter_is_down_that_may_come_back() -> None:
+    world = settled(5)
+    down = followers(world)[0]
+    world.kubelet.blocked[down] = None
+    world.kubelet.kill(down)
+    world.turns(10.0)
+    world.server.edit(size=6)
+    world.turns(60.0, each=serving(world))
+
+    assert len(Truth.of(world.etcd).names) == 5
+    world.kubelet.blocked.clear()
+    world.end()
+    assert world.settled()
+
+
 def test_B12_the_dead_one_is_replaced_while_another_is_pending_for_ever() -> None:
     world = settled(5)
     dead, pending = followers(world)[:2]
@@ -205,9 +223,21 @@ def test_B13_a_pod_that_never_reports_is_replaced_at_the_deadline_that_is_set(de
     assert world.settled()
 
 
+@pytest.mark.parametrize("leads", range(5))
+def test_C1_whoever_leads_is_not_removed_and_writes_go_on(leads: int) -> None:
+    world = settled(5)
+    leader = sorted(world.server.pods)[leads]
+    world.etcd.transfer(world.etcd.processes[leader])
+    world.server.edit(size=3)
+    world.turns(30.0, each=serving(world))
+
+    assert world.settled()
+    assert world.status.leader == leader
+
+
 def test_C4_those_that_are_not_ready_go_first() -> None:
     world = settled(5)
-    down = followers(world)[:2]
+    down = followers(world)[-2:]
     for name in down:
         world.etcd.connect(name, cut=True)
     world.turns(5.0)
@@ -291,7 +321,12 @@ def test_H1_what_a_quorum_has_been_started_for_is_finished_first() -> None:
         world.do_turn(0, 0)
     world.kubelet.step_all()
     assert sum(pod.started for pod in world.server.pods.values()) == 2
+    for process in world.etcd.processes.values():
+        process.dialable = False
+    made = uids(world)
     world.server.edit(size=1)
+    world.turns(30.0)
+    assert uids(world) == made
     world.end()
 
     assert world.settled()
