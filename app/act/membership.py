@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from app.etcd.client import Client, Dialer
 from app.etcd.endpoint import Endpoint
-from app.etcd.errors import AlreadyExists, MemberNotFound, NotLearner, Unhealthy
+from app.etcd.errors import AlreadyExists, LearnerNotReady, MemberNotFound, NotLearner, Unhealthy
 from app.etcd.model import Alarm, AlarmType
 from app.kube.errors import NotLeading
 from app.ops.logging import get_logger
@@ -43,8 +43,9 @@ class Membership:
                 await _call(client, action)
             except (AlreadyExists, NotLearner, MemberNotFound) as error:
                 log.info("Found a change of the membership carried out", member=action.member, error=error)
-            except Unhealthy as error:
-                # etcd wants its members connected for 5 s: the normal answer right after a start.
+            except (Unhealthy, LearnerNotReady) as error:
+                # Etcd wants its members connected for 5 s, and 90 % of a small log can be less than we asked
+                # for: normal answers right after a start.
                 log.info("Etcd does not take the change yet", member=action.member, error=error)
             else:
                 log.info("Changed the membership", change=type(action).__name__, member=action.member)

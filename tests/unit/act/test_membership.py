@@ -8,7 +8,7 @@ from app.act.membership import Membership
 from app.etcd.errors import IdentityMismatch
 from app.etcd.fake import FakeDialer, SimulatedCluster
 from app.kube.errors import NotLeading
-from app.plan.actions import AddMember, Via
+from app.plan.actions import AddMember, PromoteMember, Via
 from app.plan.membership import CALL_SECONDS
 
 APP = Path(__file__).parents[3] / "app"
@@ -66,6 +66,22 @@ async def test_nothing_is_sent_to_another_one_behind_a_reused_address(other: dic
 
     assert setting.size == 3
     assert CHANGES not in [call for _, call in setting.dialer.log]
+
+
+async def test_C9_a_learner_that_etcd_does_not_take_yet_is_no_failure_and_is_asked_for_again() -> None:
+    setting = Setting()
+    await setting.membership.send(setting.add())
+    (learner,) = (one for one in setting.etcd.processes["m0"].held.state.members.values() if one.is_learner)
+    promote = PromoteMember("m9", learner.id, setting.add().via)
+
+    await setting.membership.send(promote)
+    assert learner.id not in setting.etcd.processes["m0"].held.state.voters
+
+    joining = {name: setting.etcd.processes[name].peer_url for name in ("m0", "m1", "m2")}
+    process = setting.etcd.create("m9")
+    setting.etcd.start("m9", cluster={**joining, "m9": process.peer_url}, state="existing")
+    await setting.membership.send(promote)
+    assert learner.id in setting.etcd.processes["m0"].held.state.voters
 
 
 def test_X40_no_member_is_ever_updated() -> None:

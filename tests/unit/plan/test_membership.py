@@ -353,7 +353,7 @@ def test_a_shrink_that_would_cost_the_quorum_is_told_and_not_done() -> None:
     assert condition(decision, "Stalled")[0] == "False"
 
 
-def test_a_member_that_is_not_listed_any_more_leaves_its_pod_and_at_the_end_its_claim() -> None:
+def test_B10_a_member_that_is_not_listed_any_more_leaves_its_pod_and_at_the_end_its_claim() -> None:
     journal = latched(persistent=True)
     seen = seated(journal, [seat(A), seat(B)])
     volumes = {name: volume(name, journal) for name in MEMBERS}

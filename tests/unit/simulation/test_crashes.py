@@ -37,16 +37,18 @@ def bring_back(world: World) -> None:
 
 
 EVENTS = {
-    "growing": (resize(5), {True, False}),
-    "shrinking": (resize(1), {True, False}),
-    "replacing": (lose, {True, False}),
-    "bringing back": (bring_back, {True}),
+    "growing": (3, resize(5), {True, False}),
+    "growing from one": (1, resize(2), {True, False}),
+    "shrinking": (3, resize(1), {True, False}),
+    "replacing": (3, lose, {True, False}),
+    "bringing back": (3, bring_back, {True}),
 }
+"""From which size, what happens, and on claims or not."""
 
 
-def crashed(event: Callable[[World], None], calls: int, *, persistent: bool) -> tuple[World, bool]:
+def crashed(size: int, event: Callable[[World], None], calls: int, *, persistent: bool) -> tuple[World, bool]:
     """A world whose operator dies right after so many calls, and whether there was anything left to call."""
-    world = World(3, persistent=persistent)
+    world = World(size, persistent=persistent)
     world.end()
     world.do_put(0, 0)
     event(world)
@@ -63,14 +65,20 @@ def crashed(event: Callable[[World], None], calls: int, *, persistent: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("event", "persistent"),
-    [pytest.param(act, kind, id=f"{name}-{kind}") for name, (act, kinds) in EVENTS.items() for kind in kinds],
+    ("size", "event", "persistent"),
+    [
+        pytest.param(size, act, kind, id=f"{name}-{kind}")
+        for name, (size, act, kinds) in EVENTS.items()
+        for kind in sorted(kinds)
+    ],
 )
-def test_B7_I5_a_crash_after_any_call_converges(event: Callable[[World], None], persistent: bool) -> None:
+def test_B6_B7_I5_a_crash_after_any_call_converges(
+    size: int, event: Callable[[World], None], persistent: bool
+) -> None:
     """Also one whose answer is lost with the crash. Another operator goes on where this one died."""
     calls, over = 0, False
     while not over:
-        world, over = crashed(event, calls, persistent=persistent)
+        world, over = crashed(size, event, calls, persistent=persistent)
         assert world.settled(), f"killed after {calls} calls"
         assert world.checks.acknowledged == 1
         calls += 1
