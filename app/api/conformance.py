@@ -39,8 +39,6 @@ def _schema(plural: str) -> JsonObject:
 
 
 def _check(value: Any, schema: JsonObject, path: str, report: Report) -> None:
-    if value is None and schema.get("nullable"):
-        return
     words = _expected(value, schema)
     if words is not None:
         report.wrong_type(path, value, words)
@@ -68,7 +66,8 @@ def _check_object(value: JsonObject, schema: JsonObject, path: str, report: Repo
     values = schema.get("additionalProperties")
     if values is not None:
         for key, item in value.items():
-            _check(item, values, f"{path}[{key}]", report)
+            if item is not None:
+                _check(item, values, f"{path}[{key}]", report)
         return
     properties = schema.get("properties")
     if properties is None:
@@ -78,10 +77,10 @@ def _check_object(value: JsonObject, schema: JsonObject, path: str, report: Repo
             report.forbidden(
                 f"{path}.{key}", item, f"unknown field, it would be dropped{_meant(key, properties)}"
             )
-        else:
+        elif item is not None:  # the API server drops it, and what is left out is absent
             _check(item, properties[key], f"{path}.{key}", report)
     for key in schema.get("required", ()):
-        if key not in value:
+        if value.get(key) is None:
             report.required(f"{path}.{key}", "must be given")
 
 

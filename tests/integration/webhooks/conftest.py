@@ -29,7 +29,7 @@ def kinds(kubectl: Kubectl) -> None:
         kubectl.run("wait", "--for=condition=Established", f"crd/{file}.etcd.database.coreos.com")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def address(kubeconfig: Path) -> str:
     """How the API server can reach this machine."""
     cluster = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]

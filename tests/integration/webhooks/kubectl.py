@@ -22,7 +22,18 @@ class Kubectl:
         """Run it beside the loop, since it waits for webhooks that the loop answers."""
         return await asyncio.to_thread(self.run, *arguments, stdin=stdin, editor=editor)
 
+    async def warnings(self, *arguments: str, stdin: str = "") -> list[str]:
+        """Run it for the warnings that it prints."""
+        done = await asyncio.to_thread(self._run, *arguments, stdin=stdin)
+        return [
+            line.removeprefix("Warning: ") for line in done.stderr.splitlines() if line[:9] == "Warning: "
+        ]
+
     def run(self, *arguments: str, stdin: str = "", editor: str = "") -> str:
+        """Run it; raises KubectlError."""
+        return self._run(*arguments, stdin=stdin, editor=editor).stdout
+
+    def _run(self, *arguments: str, stdin: str = "", editor: str = "") -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
             [*self._command, *arguments],
             input=stdin,
@@ -34,4 +45,4 @@ class Kubectl:
         )
         if done.returncode != 0:
             raise KubectlError(done.stdout + done.stderr)
-        return done.stdout
+        return done

@@ -3,9 +3,11 @@
 import asyncio
 import base64
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,7 +22,7 @@ from certs.access import KubeAccess
 from certs.certificates import utc_now
 from certs.managed import ManagedCertificates
 from certs.rotation import Settings
-from webhooks.routes import hooks
+from webhooks.routes import hooks, rules_of
 from webhooks.server import WebhookServer
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -29,6 +31,7 @@ RESOURCES: dict[str, Resource[WebhookConfiguration]] = {
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
     "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
 }
+NOBODY: Mapping[str, str] = MappingProxyType({})
 SERVICE = "etcd-operator-webhook"
 SECRET = "etcd-operator-webhook-ca"
 LONG = Settings(ca_lifetime=timedelta(days=365), leaf_lifetime=timedelta(days=7), soak=timedelta(seconds=60))
@@ -60,7 +63,14 @@ class Replica:
     """Certificates and server of one Pod."""
 
     def __init__(
-        self, api: Api, *, address: str, namespace: str, configuration: str, settings: Settings = LONG
+        self,
+        api: Api,
+        *,
+        address: str,
+        namespace: str,
+        configuration: str,
+        settings: Settings = LONG,
+        neighbours: Mapping[str, str] = NOBODY,
     ) -> None:
         self.metrics = Metrics()
         self.address = address
@@ -85,7 +95,7 @@ class Replica:
             clock=utc_now,
         )
         self.server = WebhookServer(
-            hooks=hooks(),
+            hooks=hooks(rules_of(lambda _namespace: neighbours)),
             ssl_context=self.certificates.ssl_context,
             metrics=self.metrics,
             host="0.0.0.0",
@@ -178,7 +188,16 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 class Stack:
     """All of an installation's webhook side: configurations, a Service, replicas behind it."""
 
-    def __init__(self, api: Api, *, address: str, namespace: str, settings: Settings = LONG) -> None:
+    def __init__(
+        self,
+        api: Api,
+        *,
+        address: str,
+        namespace: str,
+        settings: Settings = LONG,
+        neighbours: Mapping[str, str] = NOBODY,
+    ) -> None:
+        self.neighbours = neighbours
         self.api = api
         self.address = address
         self.namespace = namespace
@@ -206,6 +225,7 @@ class Stack:
             namespace=self.namespace,
             configuration=self.name,
             settings=self.settings,
+            neighbours=self.neighbours,
         )
         self.replicas.append(replica)
         await replica.start()

@@ -1,6 +1,7 @@
 """What the API server makes of the webhooks' answers."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,16 +73,75 @@ async def test_W20_applying_again_changes_nothing(
     await kubectl("diff", *flags, "-f", "-", stdin=manifest)  # fails if there is any
 
 
-async def test_edit_and_replace_are_judged_like_anything_else(stack: Stack, kubectl: Kubectl) -> None:
+def _edited(kind: str) -> str:
+    return f"sed -i 's/type: ClusterIP/type: {kind}/'"
+
+
+def _left(folder: Path) -> str:
+    """What kubectl left there of an edit that was denied, with the reasons as comments."""
+    (copy,) = folder.glob("kubectl-edit-*")
+    return copy.read_text()
+
+
+def _served(stack: Stack, kind: str) -> str:
+    return json.dumps(etcd_cluster("one", stack.namespace, service={"type": kind}))
+
+
+WAYS: dict[str, tuple[str, ...]] = {
+    "apply": ("apply", "-f", "-"),
+    "apply-server-side": ("apply", "--server-side", "--force-conflicts", "-f", "-"),
+    "edit": ("edit", "etcdcluster/one"),
+    "patch": ("patch", "etcdcluster/one", "--type=merge"),
+    "replace": ("replace", "-f", "-"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_every_way_to_change_an_object_is_judged(
+    stack: Stack, kubectl: Kubectl, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where edit leaves what could not be saved, and why
+
+    async def change(kind: str, *flags: str) -> None:
+        given = {
+            "edit": {"editor": _edited(kind)},
+            "patch": {},
+        }.get(way, {"stdin": _served(stack, kind)})
+        patch = (f'-p={{"spec":{{"service":{{"type":"{kind}"}}}}}}',) if way == "patch" else ()
+        await kubectl(*WAYS[way], f"--namespace={stack.namespace}", *patch, *flags, **given)
+
+    async def stored() -> str:
+        found = await stack.api.get(ETCD_CLUSTERS, stack.namespace, "one")
+        return str(found.spec["service"]["type"])
+
+    await kubectl("apply", "-f", "-", stdin=_served(stack, "ClusterIP"))
+    with pytest.raises(KubectlError) as denied:
+        await change("ExternalName")
+    told = _left(tmp_path) if way == "edit" else str(denied.value)
+    assert "spec.service.type: Unsupported value" in told
+    if way != "edit":  # it has no dry run
+        with pytest.raises(KubectlError) as denied:
+            await change("ExternalName", "--dry-run=server")
+        assert "spec.service.type: Unsupported value" in str(denied.value)
+        await change("NodePort", "--dry-run=server")
+    assert await stored() == "ClusterIP"
+    await change("NodePort")
+    assert await stored() == "NodePort"
+
+
+async def test_C11_scaling_is_judged_by_the_rules_of_the_size(stack: Stack, kubectl: Kubectl) -> None:
     await create(stack)
-    where = f"--namespace={stack.namespace}"
-    await kubectl("edit", where, "etcdcluster/one", editor="sed -i 's/paused: false/paused: true/'")
-    assert (await stack.api.get(ETCD_CLUSTERS, stack.namespace, "one")).spec["paused"] is True
-    whole = json.loads(await kubectl("get", where, "etcdcluster/one", "-o", "json"))
-    whole["spec"]["version"] = "3.0.1"
-    with pytest.raises(KubectlError) as failed:
-        await kubectl("replace", "-f", "-", stdin=json.dumps(whole))
-    assert "spec.version" in str(failed.value)
+    scale = ("scale", f"--namespace={stack.namespace}", "etcdcluster/one")
+    for size, nearest in ((8, 7), (0, 1)):
+        for flags in ((), ("--dry-run=server",)):
+            with pytest.raises(KubectlError) as denied:
+                await kubectl(*scale, f"--replicas={size}", *flags)
+            assert f"must be from 1 to 7; the nearest valid value is {nearest}" in str(denied.value)
+    await kubectl(*scale, "--replicas=5", "--dry-run=server")
+    assert (await stack.api.get(ETCD_CLUSTERS, stack.namespace, "one")).spec["size"] == 3
+    assert any("4 members survive" in one for one in await kubectl.warnings(*scale, "--replicas=4"))
+    await kubectl(*scale, "--replicas=5")
+    assert (await stack.api.get(ETCD_CLUSTERS, stack.namespace, "one")).spec["size"] == 5
 
 
 async def test_W14_status_and_deletion_need_no_webhook(stack: Stack) -> None:

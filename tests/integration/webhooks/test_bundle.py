@@ -1,9 +1,7 @@
 """The ``caBundle`` in the cluster: filled, guarded, and nothing else touched."""
 
-import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,14 +15,9 @@ from certs.rotation import State
 from certs.store import encode
 from tests.integration.webhooks.kubectl import Kubectl
 from tests.integration.webhooks.stack import ETCD_CLUSTERS, RESOURCES, SECRET, Stack, etcd_cluster
+from tests.integration.webhooks.waiting import until
 
 pytestmark = pytest.mark.integration
-
-
-async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 15) -> None:
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - the cluster has no event for it
-            await asyncio.sleep(0.05)
 
 
 async def secret(stack: Stack) -> dict[str, bytes]:

@@ -39,6 +39,8 @@ PREFERRED = {
     }
 }
 
+_SOURCE = {"kind": "PersistentVolumeClaim", "name": "s"}
+
 DENIED: list[tuple[dict[str, Any], str, Reason, Any]] = [
     (with_pod(labels={"app": "x"}), f"{POD}.labels[app]", Reason.FORBIDDEN, None),
     (with_pod(labels={"etcd_x": "x"}), f"{POD}.labels[etcd_x]", Reason.FORBIDDEN, None),
@@ -148,7 +150,12 @@ DENIED: list[tuple[dict[str, Any], str, Reason, Any]] = [
         None,
     ),
     (with_pod(etcdEnv=[{"name": "A", "value": 1}]), f"{POD}.etcdEnv[0].value", Reason.TYPE, None),
-    (env("A", valueFrom={"fieldRef": {}}), f"{POD}.etcdEnv[0].valueFrom", Reason.INVALID, None),
+    (
+        env("A", valueFrom={"fieldRef": {"fieldPath": "metadata.name"}}),
+        f"{POD}.etcdEnv[0].valueFrom",
+        Reason.INVALID,
+        None,
+    ),
     (env("A", None, valueFrom={}), f"{POD}.etcdEnv[0].valueFrom", Reason.INVALID, None),
     (env("ETCD_QUOTA_BACKEND_BYTES", "8Gi"), f"{POD}.etcdEnv[0].value", Reason.INVALID, "8589934592"),
     (env("ETCD_QUOTA_BACKEND_BYTES", "all"), f"{POD}.etcdEnv[0].value", Reason.INVALID, "2147483648"),
@@ -175,8 +182,8 @@ DENIED: list[tuple[dict[str, Any], str, Reason, Any]] = [
     ),
     (claimed(volumeMode="Block"), f"{CLAIM}.volumeMode", Reason.NOT_SUPPORTED, "Filesystem"),
     (claimed(volumeName="pv-1"), f"{CLAIM}.volumeName", Reason.FORBIDDEN, None),
-    (claimed(dataSource={"name": "s"}), f"{CLAIM}.dataSource", Reason.FORBIDDEN, None),
-    (claimed(dataSourceRef={"name": "s"}), f"{CLAIM}.dataSourceRef", Reason.FORBIDDEN, None),
+    (claimed(dataSource=_SOURCE), f"{CLAIM}.dataSource", Reason.FORBIDDEN, None),
+    (claimed(dataSourceRef=_SOURCE), f"{CLAIM}.dataSourceRef", Reason.FORBIDDEN, None),
     (with_pod(securityContext={"runAsUser": 0}), f"{POD}.securityContext.runAsUser", Reason.INVALID, 1000),
     (with_pod(securityContext={"fsGroup": -1}), f"{POD}.securityContext.fsGroup", Reason.INVALID, 0),
     (

@@ -83,7 +83,7 @@ DENIED: list[tuple[dict[str, Any], str, Reason, Any]] = [
     ),
     (limited(runAsUser=-1), f"{LIMITS}.runAsUser", Reason.INVALID, 0),
     (limited(runAsUser=0), f"{LIMITS}.runAsUser", Reason.INVALID, 1000),
-    (limited(windowsOptions={"a": 1}), f"{LIMITS}.windowsOptions", Reason.FORBIDDEN, None),
+    (limited(windowsOptions={"hostProcess": True}), f"{LIMITS}.windowsOptions", Reason.FORBIDDEN, None),
     (
         limited(seccompProfile={"type": "None"}),
         f"{LIMITS}.seccompProfile.type",
