@@ -16,7 +16,7 @@ from app.plan.news import news
 from app.plan.observed import Observed
 from app.plan.orders import DISCARDING, exclusive
 from app.plan.recovery import follow_order, grow_back, recover, strays
-from app.plan.roster import listed, roster
+from app.plan.roster import agreed, listed, roster
 from app.plan.status import describe
 from app.plan.step import Plan, Step, Trouble
 from app.plan.symptoms import joining
@@ -41,6 +41,7 @@ def plan(observed: Observed, spec: ClusterSpec, *, now: datetime, invalid: str =
     one breaks the rules (the webhook was bypassed) and the last accepted one stands in for it. ``now`` is in
     UTC and only dates conditions.
     """
+    observed = agreed(observed)
     journal = observed.status.journal
     step = follow(observed, _decide(observed, spec, journal))
     if invalid:

@@ -16,7 +16,7 @@ from app.plan.gauges import gauge
 from app.plan.losses import persistent
 from app.plan.observed import Answer, ClusterRef, Observed, PodFacts
 from app.plan.revision import REVISION, revision
-from app.plan.roster import adopted, roster, updated
+from app.plan.roster import adopted, listed, roster, updated
 from app.plan.starting import annotations, highest, ids
 
 
@@ -50,10 +50,15 @@ def note(observed: Observed, spec: ClusterSpec, journal: Journal) -> Journal:
         before = Latch(cluster_id=record.cluster_id)
     members = updated(observed, journal)
     noted = {name: known for name, known in before.members.items() if name in members}
+    there = listed(observed)
     for name, answer in answers.items():
+        own = identity.text(answer.member_id)
         if name in members and name not in noted:
             uid = observed.volumes[name].uid if name in observed.volumes else ""
-            noted[name] = LatchedMember(id=identity.text(answer.member_id), pvc_uid=uid)
+            noted[name] = LatchedMember(id=own, pvc_uid=uid)
+        elif name in noted and name in there and there[name].id == answer.member_id:
+            # What etcd and the data agree on is so, whatever was noted (bitnami/charts#14731).
+            noted[name] = noted[name].model_copy(update={"id": own})
     if not noted:
         return journal
     after = before.model_copy(

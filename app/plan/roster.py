@@ -1,6 +1,7 @@
 """Who the members are: etcd's own list where it is known, what it said last where it is not."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from app.api.status import Journal
 from app.plan.observed import ListedMember, Observed
@@ -19,6 +20,18 @@ def roster(journal: Journal) -> tuple[str, ...]:
 def listed(observed: Observed) -> Mapping[str, ListedMember]:
     """The list of etcd by name, empty when nobody could give it."""
     return {member.name: member for member in observed.members or ()}
+
+
+def agreed(observed: Observed) -> Observed:
+    """The look without the list, where members of one cluster follow different leaders.
+
+    Then the one that gave the list may be a cluster of its own under the same ids: the old operator's first
+    member, started again on an empty disk, still has the flags that founded the cluster. To believe its list
+    would be to delete all others. In an election it is so for a moment, and the next look tells.
+    """
+    followed = {(answer.cluster_id, answer.leader) for answer in observed.answers.values() if answer.leader}
+    clusters = {cluster_id for cluster_id, _ in followed}
+    return observed if len(followed) == len(clusters) else replace(observed, members=None)
 
 
 def updated(observed: Observed, journal: Journal) -> tuple[str, ...]:

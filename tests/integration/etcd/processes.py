@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
+ANY = "0.0.0.0"
 _TOOLS = {"3.3": "etcd-3.3", "3.5": "etcd-3.5", "3.6": "etcd-3.6", "3.7": "etcd-3.7"}
 _STOP_SECONDS = 10
 
@@ -68,7 +69,7 @@ class Process:
     server_name: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     extra: Sequence[str] = ()
-    wildcard: bool = False  # whether the metrics port listens on all addresses, as in a Pod
+    wildcard: bool = False  # whether it listens on all addresses, as in a Pod
     _running: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -157,12 +158,8 @@ class Process:
             flags.CLIENT_PORT: self.client_port,
             flags.METRICS_PORT: self.metrics_port,
         }
-        if self.wildcard:
-            wild = f"--listen-metrics-urls=http://0.0.0.0:{flags.METRICS_PORT}"
-            given = tuple(
-                a.replace(str(flags.METRICS_PORT), str(self.metrics_port)) if a == wild else a for a in given
-            )
-        return [_on_loopback(argument, ports) for argument in given]
+        host = ANY if self.wildcard else LOOPBACK
+        return [_at(host, argument, ports) for argument in given]
 
     def _environment(self, cluster: Mapping[str, str], state: str, token: str) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ETCD_")}
@@ -171,7 +168,7 @@ class Process:
         )
 
 
-def _on_loopback(argument: str, ports: Mapping[int, int]) -> str:
+def _at(host: str, argument: str, ports: Mapping[int, int]) -> str:
     for port, free in ports.items():
-        argument = argument.replace(f"0.0.0.0:{port}", f"{LOOPBACK}:{free}")
+        argument = argument.replace(f"{ANY}:{port}", f"{host}:{free}")
     return argument

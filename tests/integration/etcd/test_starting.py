@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from functools import partial
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.etcd import flags
+from app.etcd.endpoint import Endpoint
+from app.etcd.identity import bootstrap
 from app.etcd.probe import MetricsPort
 from app.etcd.version import parse
 from tests.integration.etcd.local import DEADLINE, PATIENCE, TOKEN, LocalCluster, eventually
 from tests.integration.etcd.processes import LOOPBACK
 
 if TYPE_CHECKING:
+    from app.etcd.client import Dialer
     from tests.integration.etcd.processes import Process
 
 pytestmark = pytest.mark.integration
@@ -64,7 +68,10 @@ async def test_a_variable_collides_with_a_flag_even_when_it_is_empty(cluster: Lo
     assert "conflicting environment variable" in process.log
 
 
-async def test_the_wildcard_takes_both_families(cluster: LocalCluster) -> None:
+async def test_H9_a_member_is_reached_over_both_families_on_every_port(
+    cluster: LocalCluster, dialer: Dialer
+) -> None:
+    """One wildcard is listened on in Pods of either family, and an address of ours gets its brackets."""
     if not _has_ipv6():
         pytest.skip("this machine has no IPv6 on loopback")
     process = cluster.make("m0")
@@ -73,6 +80,12 @@ async def test_the_wildcard_takes_both_families(cluster: LocalCluster) -> None:
     for host in (LOOPBACK, "::1"):
         metrics = MetricsPort(host, port=process.metrics_port)
         await eventually(partial(metrics.health, deadline=DEADLINE))
+        async with dialer.dial(Endpoint(host, process.client_port)) as client:
+            status = await eventually(partial(client.status, deadline=DEADLINE))
+        assert status.header.member_id == bootstrap(urls(cluster), token=TOKEN).member_ids["m0"]
+        _, writer = await asyncio.open_connection(host, process.peer_port)
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_x9_a_wiped_member_under_existing_exits_instead_of_founding_anew(cluster: LocalCluster) -> None:
@@ -125,7 +138,7 @@ async def test_x9_under_new_a_wiped_majority_founds_the_cluster_again_under_the_
         assert (await client.get(b"k", deadline=DEADLINE)).value is None
 
 
-async def test_x2_a_wiped_member_under_new_is_refused_by_its_peers(cluster: LocalCluster) -> None:
+async def test_X2_a_wiped_member_under_new_is_refused_by_its_peers(cluster: LocalCluster) -> None:
     await cluster.found(3)
     process = cluster.members["m2"]
     process.stop()

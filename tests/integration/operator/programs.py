@@ -7,6 +7,7 @@ they have in a cluster: each process sees a hosts file of ours, in a mount names
 """
 
 import asyncio
+import itertools
 import os
 import shutil
 import signal
@@ -35,7 +36,9 @@ WHOLE_PODS = Resource("", "v1", "pods", "Pod", CustomObject)
 STEP_SECONDS = 0.1
 ANSWER_SECONDS = 0.5
 RESTART_SECONDS = 0.5
-_IN_A_MOUNT_NAMESPACE = 'mount --bind "$0" /etc/hosts && exec "$@"'
+_IN_A_MOUNT_NAMESPACE = (
+    'mount --bind "$0" /etc/hosts && mount --bind "$0.resolv" /etc/resolv.conf && exec "$@"'
+)
 
 
 @dataclass(slots=True)
@@ -51,13 +54,22 @@ class Running:
     told: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Host:
-    """Where members are: an address of loopback for each, by its name in DNS."""
+class Hosts:
+    """Where members are: an address of loopback for each, and a hosts file that has their names in DNS.
 
-    file: Path
-    addresses: dict[str, str] = field(default_factory=dict)
-    block: str = field(default_factory=lambda: f"127.{100 + os.getpid() % 150}.7")
+    Nobody else is asked for a name: the only name server that processes know is one that is not there.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.addresses: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
+        self._block = f"127.{100 + os.getpid() % 150}.7"
+        self._taken = itertools.count(1)
+        file.with_name(f"{file.name}.resolv").write_text(
+            "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
+        )
+        self._write()
 
     def know(
         self, cluster: str, namespace: str, members: Iterable[str], *, domains: Iterable[str] = ("",)
@@ -65,13 +77,21 @@ class Host:
         """Give each member an address, under its name with each of these domains."""
         for member in members:
             if member not in self.addresses:
-                self.addresses[member] = f"{self.block}.{len(self.addresses) + 1}"
-            hosts = [
+                self.move(member)
+            self._names[member] = [
                 names.member_host(member, cluster=cluster, namespace=namespace, domain=domain)
                 for domain in domains
             ]
-            with self.file.open("a") as file:
-                file.write(f"{self.addresses[member]} {' '.join(hosts)}\n")
+        self._write()
+
+    def move(self, member: str) -> None:
+        """Give a member an address, or another one from its next start on; its names go with it."""
+        self.addresses[member] = f"{self._block}.{next(self._taken)}"
+        self._write()
+
+    def _write(self) -> None:
+        lines = [f"{self.addresses[member]} {' '.join(hosts)}\n" for member, hosts in self._names.items()]
+        self.file.write_text("127.0.0.1 localhost\n" + "".join(lines))
 
 
 class ProgramKubelet:
@@ -82,8 +102,7 @@ class ProgramKubelet:
         self._dialer = dialer
         self._root = root
         self._running: dict[str, Running] = {}
-        self.host = Host(root / "hosts")
-        self.host.file.write_text("127.0.0.1 localhost\n")
+        self.hosts = Hosts(root / "hosts")
         self.hindered: set[str] = set()
         self.pods = Informer(
             api, WHOLE_PODS, namespace=namespace, label_selector="app=etcd", metrics=Metrics()
@@ -106,9 +125,12 @@ class ProgramKubelet:
         """End a member's process as a crash does; the kubelet starts it again where its Pod says so."""
         self._running[member].process.send_signal(signal.SIGKILL)
 
-    def folder(self, member: str) -> Path:
-        """The data folder of a member that runs."""
-        return self._running[member].folder
+    def wipe(self, member: str) -> None:
+        """Lose what a member has on its disk, and end it; it is started again where its Pod says so."""
+        running = self._running[member]
+        running.process.kill()
+        running.process.wait()
+        shutil.rmtree(running.folder / "data")
 
     def log(self, member: str) -> str:
         """What a member has said since its Pod was made."""
@@ -142,12 +164,12 @@ class ProgramKubelet:
         folder = self._root / (f"claim-{claim['claimName']}" if claim else f"pod-{pod.metadata.uid}")
         folder.mkdir(exist_ok=True)
         version = container["image"].rpartition(":v")[2]
-        address = self.host.addresses[name]
+        address = self.hosts.addresses[name]
         words = {"/usr/local/bin/etcd": str(program(version)), "0.0.0.0": address, "/var/etcd": str(folder)}
         command = [_replaced(word, words) for word in container["command"]]
         with (self._root / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                ["unshare", "--mount", "sh", "-c", _IN_A_MOUNT_NAMESPACE, str(self.host.file), *command],
+                ["unshare", "--mount", "sh", "-c", _IN_A_MOUNT_NAMESPACE, str(self.hosts.file), *command],
                 env=_environment(container, pod),
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
@@ -160,14 +182,15 @@ class ProgramKubelet:
     async def _tell(self, pod: CustomObject, running: Running) -> None:
         name, code = pod.metadata.name, running.process.poll()
         if code is not None and pod.spec["restartPolicy"] == "Always":
-            running.words = self.log(name)[-2000:]
+            told = pod.spec["containers"][0].get("terminationMessagePolicy") == "FallbackToLogsOnError"
+            running.words = self.log(name)[-2000:] if told else ""
             if asyncio.get_running_loop().time() - running.started > RESTART_SECONDS:
                 again = self._start(pod, restarts=running.restarts + 1)
                 again.words = running.words
                 self._running[name] = running = again
                 code = None
-        ready = code is None and await self._serves(self.host.addresses[name])
-        wanted = _status(running, code, address=self.host.addresses[name], ready=ready, pod=pod)
+        ready = code is None and await self._serves(self.hosts.addresses[name])
+        wanted = _status(running, code, address=self.hosts.addresses[name], ready=ready, pod=pod)
         if running.told == wanted:
             return
         with suppress(NotFound, Invalid):

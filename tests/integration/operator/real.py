@@ -40,19 +40,22 @@ class RealPlace(Place):
 
     async def apply(self, name: str, **spec: Any) -> CustomObject:
         """Create an EtcdCluster whose members can find each other."""
-        body = {"metadata": {"name": name}, "spec": {"size": 3, **spec}}
-        made = await self.api.create(ETCD_CLUSTERS, body, namespace=self.namespace)
-        future = [names.member_name(name, made.metadata.uid, index) for index in range(NAMES_KNOWN)]
-        self.know(name, *future)
+        made = await self.create(name, **spec)
+        self.know(name, *self.future(made))
         return made
+
+    def future(self, cluster: CustomObject) -> list[str]:
+        """The names that the operator is going to give to members of a cluster, in order."""
+        meta = cluster.metadata
+        return [names.member_name(meta.name, meta.uid, index) for index in range(NAMES_KNOWN)]
 
     def know(self, cluster: str, *members: str) -> None:
         """Give members an address."""
-        self.kubelet.host.know(cluster, self.namespace, members, domains=("", DOMAIN))
+        self.kubelet.hosts.know(cluster, self.namespace, members, domains=("", DOMAIN))
 
     def endpoint(self, member: str) -> Endpoint:
         """Where a member listens for clients."""
-        return Endpoint(self.kubelet.host.addresses[member])
+        return Endpoint(self.kubelet.hosts.addresses[member])
 
     @asynccontextmanager
     async def client(self, member: str) -> AsyncIterator[Client]:

@@ -145,7 +145,7 @@ async def test_a_closed_pool_gives_nothing_and_leaves_nothing_open(opener: Opene
     assert opener.open == 0
 
 
-def test_a_target_is_never_resolved_when_it_is_an_address() -> None:
+def test_H9_a_target_is_never_resolved_when_it_is_an_address_and_has_its_brackets() -> None:
     assert Endpoint("10.0.0.1").target == "ipv4:10.0.0.1:2379"
     assert Endpoint("fd00::1", 1).target == "ipv6:[fd00::1]:1"
     assert Endpoint("localhost").target == "dns:///localhost:2379"

@@ -5,15 +5,26 @@ from dataclasses import replace
 import pytest
 
 from app.api.cluster import ServicePolicy
-from app.plan.actions import Annotate, CreatePod, DeletePod, DeleteService, EnsureService, Label, SetRetention
+from app.plan.actions import (
+    Annotate,
+    CreatePod,
+    DeletePod,
+    DeleteService,
+    EnsureService,
+    Label,
+    RemoveMember,
+    SetRetention,
+)
 from app.plan.members import STRANGER_SECONDS
-from app.plan.observed import ServiceFacts
+from app.plan.observed import ListedMember, ServiceFacts
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.symptoms import stranger
 from tests.unit.plan.looks import (
     EPHEMERAL,
+    IDENTITY,
     MEMBERS,
     PERSISTENT,
+    URLS,
     A,
     B,
     C,
@@ -294,3 +305,39 @@ def test_the_retention_of_claims_that_exist_follows_the_spec() -> None:
     assert actions(decide(kept, PERSISTENT)) == [
         SetRetention(name, f"pvc-{name}", "3", retain=False) for name in MEMBERS
     ]
+
+
+def test_X8_what_etcd_and_the_data_agree_on_goes_before_what_was_noted() -> None:
+    journal = latched()
+    assert journal.latch is not None
+    wrong = journal.latch.members[A].model_copy(update={"id": "4d"})
+    latch = journal.latch.model_copy(update={"members": {**journal.latch.members, A: wrong}})
+    there = tuple(ListedMember(IDENTITY.member_ids[name], name, URLS[name]) for name in MEMBERS)
+    seen = look(journal.model_copy(update={"latch": latch}), pods=MEMBERS, answering=MEMBERS, members=there)
+
+    after = decide(seen).status.journal.latch
+
+    assert after is not None
+    assert after.members == journal.latch.members
+    # Whoever answers at an address that was another's is not believed to be that one.
+    other = replace(seen, answers={**seen.answers, A: answer(B)})
+    unsure = decide(other).status.journal.latch
+    assert unsure is not None
+    assert unsure.members[A].id == "4d"
+
+
+def test_a_list_is_not_believed_while_members_follow_different_leaders() -> None:
+    """An old operator's first member, started on nothing, is a cluster of its own by our ids."""
+    alone = answer(A, leader=A)
+    seen = look(latched(), pods=MEMBERS, answering=MEMBERS)
+    seen = replace(
+        seen,
+        answers={A: alone, B: answer(B, leader=B), C: answer(C, leader=B)},
+        members=(ListedMember(IDENTITY.member_ids[A], A, URLS[A]),),
+    )
+
+    decision = decide(seen, EPHEMERAL.model_copy(update={"size": 1}))
+
+    assert not [action for action in actions(decision) if isinstance(action, DeletePod | RemoveMember)]
+    assert decision.status.journal.latch is not None
+    assert decision.status.journal.latch.roster == MEMBERS
