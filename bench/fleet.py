@@ -32,6 +32,10 @@ _AT_ONCE = 16
 _FILES = 16384
 
 
+def _name(index: int) -> str:
+    return f"c{index:05}"
+
+
 def address(cluster: int, member: int) -> str:
     """The loopback address of a member, from 127.16.0.1 on; disjoint for up to 60,000 clusters."""
     return f"127.{16 + cluster // 250}.{cluster % 250}.{member + 1}"
@@ -54,17 +58,29 @@ class Fleet:
         await _in_parallel(self._add(index) for index in range(have, have + number))
 
     async def _add(self, index: int) -> None:
-        body = {"metadata": {"name": f"c{index:05}"}, "spec": {"size": SIZE, "version": ETCD_VERSION}}
+        body = {"metadata": {"name": _name(index)}, "spec": {"size": SIZE, "version": ETCD_VERSION}}
         made = await self.api.create(ETCD_CLUSTERS, body, namespace=NAMESPACE)
         told = describe(made, index)
+        await self._tell(told)
+        for one in told["members"]:
+            self._address(one["name"]).set_result(one["address"])
+
+    async def silence(self, index: int) -> str:
+        """Let no member of a cluster answer any more, while their Pods stay as they are; returns its name."""
+        name = _name(index)
+        known = self.clusters.store.get(f"{NAMESPACE}/{name}")
+        assert known is not None
+        await self._tell({**describe(known, index), "silent": True})
+        return name
+
+    async def _tell(self, told: dict[str, Any]) -> None:
+        """Tell the stub of a cluster, and wait until it knows."""
         assert self.stub.stdin is not None
         assert self.stub.stdout is not None
         async with self._telling:
             self.stub.stdin.write(json.dumps(told).encode() + b"\n")
             await self.stub.stdin.drain()
             await self.stub.stdout.readline()
-        for one in told["members"]:
-            self._address(one["name"]).set_result(one["address"])
 
     def _address(self, pod: str) -> asyncio.Future[str]:
         """Where a Pod will be, once somebody answers there."""
@@ -87,12 +103,14 @@ class Fleet:
     async def reconciled(self, *, seconds: float) -> None:
         """Wait until an operator has written into every status that it has seen the latest spec."""
         await self.clusters.until(
-            lambda objects: all(
-                one.status.get("observedGeneration") == one.metadata.generation for one in objects
-            ),
+            lambda objects: all(map(_is_reconciled, objects)),
             seconds=seconds,
             what="every cluster to be reconciled",
         )
+
+    def count_reconciled(self) -> int:
+        """How many clusters are."""
+        return sum(map(_is_reconciled, self.clusters.store.values()))
 
     async def ready(self, *, seconds: float) -> None:
         """Wait until every cluster has its members."""
@@ -123,6 +141,10 @@ class Fleet:
                 await self.api.patch(PODS, NAMESPACE, name, body, subresource="status", deadline=60)
             except NotFound:
                 continue
+
+
+def _is_reconciled(one: CustomObject) -> bool:
+    return bool(one.status.get("observedGeneration") == one.metadata.generation)
 
 
 def describe(made: CustomObject, index: int) -> dict[str, Any]:

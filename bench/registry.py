@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from bench import bootstrap, idle_memory, membership, scale, webhook_throughput
+from bench import bootstrap, idle_memory, membership, scale, settled, webhook_throughput
 from bench.result import Result
 from bench.stage import Stage
 
@@ -24,4 +24,5 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "idle-memory": Benchmark("the memory of an operator with nothing to do", idle_memory.run),
     "webhook": Benchmark("reviews a second, beside kopf and controller-runtime", webhook_throughput.run),
     "scale": Benchmark("a thousand clusters, beside kopf", scale.run),
+    "settled": Benchmark("a thousand clusters that nothing happens to", settled.run),
 }

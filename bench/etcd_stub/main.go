@@ -1,7 +1,8 @@
 // Answers for any number of etcd members on loopback addresses, as settled members answer.
 //
 // Each line on standard input is a cluster, in JSON. Its members are served from then on: gRPC on their client
-// port, and the health endpoints on their metrics port. The number of clusters served is printed after each.
+// port, and the health endpoints on their metrics port. One with "silent" is of members that are known already:
+// from then on they take connections and answer nothing. The number of lines is printed after each.
 package main
 
 import (
@@ -39,6 +40,7 @@ type cluster struct {
 	ID      uint64   `json:"id"`
 	Version string   `json:"version"`
 	Members []member `json:"members"`
+	Silent  bool     `json:"silent"`
 }
 
 // stub knows by address who is asked.
@@ -46,8 +48,9 @@ type stub struct {
 	pb.UnimplementedMaintenanceServer
 	pb.UnimplementedClusterServer
 
-	lock  sync.RWMutex
-	known map[string]asked
+	lock   sync.RWMutex
+	known  map[string]asked
+	silent map[string]bool
 }
 
 type asked struct {
@@ -64,9 +67,38 @@ func (s *stub) who(ctx context.Context) (asked, error) {
 	if err != nil {
 		return asked{}, status.Error(codes.Internal, err.Error())
 	}
+	if s.isSilent(address) {
+		<-ctx.Done()
+		return asked{}, ctx.Err()
+	}
 	s.lock.RLock()
 	defer s.lock.RUnlock()
 	return s.known[address], nil
+}
+
+func (s *stub) isSilent(address string) bool {
+	s.lock.RLock()
+	defer s.lock.RUnlock()
+	return s.silent[address]
+}
+
+func (s *stub) silence(one *cluster) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, member := range one.Members {
+		s.silent[member.Address] = true
+	}
+}
+
+func (s *stub) health(writer http.ResponseWriter, request *http.Request) {
+	if local, ok := request.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		address, _, err := net.SplitHostPort(local.String())
+		if err == nil && s.isSilent(address) {
+			<-request.Context().Done()
+			return
+		}
+	}
+	_, _ = io.WriteString(writer, "ok")
 }
 
 func header(who asked) *pb.ResponseHeader {
@@ -136,20 +168,19 @@ func (s *stub) add(one *cluster, rpc *grpc.Server, health http.Handler) error {
 }
 
 func main() {
-	served := &stub{known: map[string]asked{}}
+	served := &stub{known: map[string]asked{}, silent: map[string]bool{}}
 	rpc := grpc.NewServer()
 	pb.RegisterMaintenanceServer(rpc, served)
 	pb.RegisterClusterServer(rpc, served)
-	health := http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(writer, "ok")
-	})
 	lines := bufio.NewScanner(os.Stdin)
 	for count := 1; lines.Scan(); count++ {
 		one := new(cluster)
 		if err := json.Unmarshal(lines.Bytes(), one); err != nil {
 			log.Fatal(err)
 		}
-		if err := served.add(one, rpc, health); err != nil {
+		if one.Silent {
+			served.silence(one)
+		} else if err := served.add(one, rpc, http.HandlerFunc(served.health)); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(count)
