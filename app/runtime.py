@@ -42,6 +42,7 @@ from app.observe.caches import BY_NAMESPACE, make_caches
 from app.observe.cluster import Observer
 from app.observe.locks import Locks
 from app.observe.pulse import Pulse
+from app.ops import garbage
 from app.ops.health import HealthServer
 from app.ops.logging import get_logger, setup
 from app.ops.metrics import Metrics
@@ -261,6 +262,7 @@ def _listen_to_signals(stop: asyncio.Event) -> None:
 async def run(config: Config) -> int:
     """Run the operator; returns the process's exit status."""
     setup(style=config.log_format, level=config.log_level)
+    garbage.settle()
     for warning in config.warnings:
         log.warning(warning)
     stop = asyncio.Event()
