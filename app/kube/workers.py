@@ -15,7 +15,7 @@ from typing import NoReturn
 from app.errors import OperatorError
 from app.kube.barrier import Barrier
 from app.kube.errors import Conflict, KubeError, NotLeading
-from app.kube.queue import ShutDown, WorkQueue
+from app.kube.queue import LOW, NORMAL, ShutDown, WorkQueue
 from app.ops.logging import bound, get_logger
 from app.ops.metrics import Metrics
 from app.ops.supervision import supervise
@@ -25,6 +25,9 @@ log = get_logger(__name__)
 Reconcile = Callable[[str], Awaitable[float | None]]
 
 DEADLINE_SECONDS = 60.0
+
+RESYNC_SECONDS = 1.0
+"""A key that may wait that long may wait until edits have passed it as well."""
 
 
 class Workers:
@@ -89,7 +92,7 @@ class Workers:
             self._queue.forget(key)
             result = "success"
             if again is not None:
-                self._queue.add_after(key, again)
+                self._queue.add_after(key, again, priority=NORMAL if again < RESYNC_SECONDS else LOW)
                 result = "requeue_after"
             self._metrics.reconciles.labels(self._controller, result).inc()
         self._time.observe(time.monotonic() - began)

@@ -64,6 +64,25 @@ async def test_a_reconcile_that_asks_for_it_is_called_again() -> None:
     assert (bench.results("requeue_after"), bench.results("success")) == (2, 1)
 
 
+async def test_an_edit_passes_those_whose_turn_has_come_again() -> None:
+    done: list[str] = []
+
+    async def reconcile(key: str) -> float | None:
+        if asyncio.get_running_loop().time() >= 5:
+            await asyncio.sleep(0.1)
+        done.append(key)
+        return 5
+
+    bench = Bench(reconcile, number=1)
+    async with bench.running():
+        for number in range(10):
+            bench.queue.add(f"settled-{number}")
+        await asyncio.sleep(5.05)
+        bench.queue.add("edited")
+        await asyncio.sleep(2)
+    assert done[10:12] == ["settled-0", "edited"]
+
+
 @pytest.mark.parametrize("error", [Conflict("changed"), ValueError("a fault"), TimeoutError()])
 async def test_a_failure_is_tried_again_and_forgotten_on_success(error: Exception) -> None:
     calls = 0
