@@ -92,14 +92,6 @@ class Condition(Struct, frozen=True, gc=False):
     last_transition_time: str | None = None
 
 
-class EnvVar(Struct, frozen=True, gc=False):
-    """A variable of a container's environment; ``value_from`` as it came."""
-
-    name: str = ""
-    value: str = ""
-    value_from: dict[str, Any] | None = None
-
-
 class Container(Struct, frozen=True, gc=False):
     """A container as asked for."""
 
@@ -108,11 +100,10 @@ class Container(Struct, frozen=True, gc=False):
 
 
 class PodSpec(Struct, frozen=True, gc=False):
-    """A Pod as asked for. ``volumes`` stay as they came."""
+    """A Pod as asked for."""
 
     node_name: str = ""
     containers: tuple[Container, ...] = ()
-    volumes: tuple[dict[str, Any], ...] = ()
 
 
 class ContainerStateWaiting(Struct, frozen=True, gc=False):
@@ -154,19 +145,10 @@ class ContainerStatus(Struct, frozen=True, gc=False):
     """A container as the kubelet last told it."""
 
     name: str = ""
-    image: str = ""
-    image_id: str = msgspec.field(default="", name="imageID")
     ready: bool = False
-    started: bool | None = None
     restart_count: int = 0
     state: ContainerState = _NO_STATE
     last_state: ContainerState = _NO_STATE
-
-
-class PodIP(Struct, frozen=True, gc=False):
-    """One of a Pod's addresses."""
-
-    ip: str = ""
 
 
 class PodStatus(Struct, frozen=True, gc=False):
@@ -176,8 +158,6 @@ class PodStatus(Struct, frozen=True, gc=False):
     reason: str = ""
     message: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
-    pod_ips: tuple[PodIP, ...] = msgspec.field(default=(), name="podIPs")
-    start_time: str | None = None
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
 

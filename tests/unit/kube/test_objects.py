@@ -60,10 +60,10 @@ def test_a_pod() -> None:
     assert pod.metadata.key == "default/example-abcdefghij"
     assert pod.metadata.controller is not None
     assert pod.metadata.controller.uid == "u"
-    assert [one.ip for one in pod.status.pod_ips] == ["10.0.0.1", "fd00::1"]
+    assert pod.status.pod_ip == "10.0.0.1"
     container = pod.status.container_statuses[0]
     assert container.last_state.terminated is not None
-    assert (container.image_id, container.last_state.terminated.exit_code) == ("i@sha256:0", 137)
+    assert (container.restart_count, container.last_state.terminated.exit_code) == (2, 137)
     ready = pod.status.condition("Ready")
     assert ready is not None
     assert ready.status == "True"
