@@ -247,7 +247,7 @@ async def test_no_busy_loop_while_the_server_fails(stage: Stage, faulty: Api) ->
         await follower.agrees(stage.api, stage.things, stage.namespace)
 
 
-async def test_a_real_410(stage: Stage, faulty: Api) -> None:
+async def test_H13_a_real_410(stage: Stage, faulty: Api) -> None:
     source = Source(faulty, stage.things, stage.namespace, tuning=FAST, metrics=Metrics())
     with pytest.raises(Expired):
         async with source.watch("1") as events:

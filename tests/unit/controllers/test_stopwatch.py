@@ -7,7 +7,7 @@ import pytest
 from app.controllers.stopwatch import Stopwatch
 
 
-def test_a_clock_that_jumps_lets_no_deadline_fall_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_X33_a_clock_that_jumps_lets_no_deadline_fall_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither forwards nor backwards: NTP, a suspended machine, a person with `date`."""
     stopwatch = Stopwatch()
     assert stopwatch.time("ns/c", ["unhealthy/m"]) == {"unhealthy/m": 0.0}

@@ -232,6 +232,9 @@ def test_forcing_sets_the_other_claims_aside_and_runs_alone_on_the_volume() -> N
     assert {one.name for one in of(first, DeletePod)} == readers.keys()
     assert {one.name for one in of(first, Quarantine)} == {A, B}
     assert of(first, CreateHelper) == []
+    reads_over = decide(stopped(journal), PERSISTENT)
+    assert {one.name for one in of(reads_over, Quarantine)} == {A, B}
+    assert of(reads_over, CreateHelper) == [], "a claim is not set aside yet"
 
     aside = {name: volume(name, journal, quarantined=name != C) for name in MEMBERS}
     # A volume may be in use by one Pod only, so those that read it go first.
