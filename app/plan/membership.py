@@ -9,27 +9,28 @@ The gate in front of every change: it must leave as many healthy voters as the q
 it, and as many must be healthy before as it takes to commit it.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.api import versions
 from app.api.cluster import ClusterSpec
-from app.api.status import Intent, Journal
+from app.api.status import Journal
 from app.etcd import identity
 from app.etcd.model import quorum
 from app.etcd.version import parse
-from app.plan.actions import AddMember, Disarm, MembershipAction, MoveLeader, PromoteMember, RemoveMember, Via
-from app.plan.corruption import corrupt, orphaned
+from app.plan.actions import AddMember, Disarm, MoveLeader, PromoteMember, Via
+from app.plan.corruption import orphaned
+from app.plan.intents import Change, intending, removing
 from app.plan.latching import serving
-from app.plan.losses import lost, repeatable
 from app.plan.naming import unused
-from app.plan.observed import Answer, ListedMember, Observed
-from app.plan.progress import stuck, stuck_for
+from app.plan.observed import ListedMember, Observed
+from app.plan.progress import stuck
 from app.plan.promotion import doubted
+from app.plan.replacing import replacement
 from app.plan.roster import ADD_VOTER
+from app.plan.seats import Seats
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
-from app.plan.symptoms import joining, running_on, unhealthy
+from app.plan.symptoms import joining
 from app.plan.ways import through
 
 CALL_SECONDS = 5.0
@@ -49,69 +50,6 @@ LEARNERS_SINCE = (3, 4)
 
 IN_SYNC = 1000
 """A learner is promoted when its applied index is this close to the leader's; etcd asks for 90 % only."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What is to be sent, with the journal that records it; or what is in the way."""
-
-    journal: Journal
-    action: MembershipAction | None = None
-    trouble: Trouble | None = None
-    event: Event | None = None
-
-    @property
-    def leaving(self) -> str:
-        """The member that is about to be removed, which is not brought back any more."""
-        return self.action.member if isinstance(self.action, RemoveMember) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Seats:
-    """The membership with who of it is healthy, and what it allows to be changed."""
-
-    members: tuple[ListedMember, ...]
-    healthy: dict[str, Answer]
-
-    @property
-    def voters(self) -> tuple[ListedMember, ...]:
-        """Those that count."""
-        return tuple(member for member in self.members if not member.learner)
-
-    @property
-    def learners(self) -> tuple[ListedMember, ...]:
-        """Those that only follow."""
-        return tuple(member for member in self.members if member.learner)
-
-    @property
-    def leader(self) -> ListedMember | None:
-        """The member that the healthy ones follow."""
-        ids = {answer.leader for answer in self.healthy.values()}
-        return next(
-            (member for member in self.voters if member.id in ids and member.name in self.healthy), None
-        )
-
-    @property
-    def said_leader(self) -> Answer | None:
-        """What the leader says of itself."""
-        return self.healthy.get(self.leader.name) if self.leader is not None else None
-
-    def healthy_voters(self, *, without: str = "") -> int:
-        """How many voters are healthy."""
-        return sum(member.name in self.healthy and member.name != without for member in self.voters)
-
-    def may_remove(self, member: ListedMember) -> bool:
-        """Whether removing a member can be committed and leaves a healthy quorum."""
-        if self.healthy_voters() < quorum(len(self.voters)):
-            return False
-        if member.learner:
-            return True
-        after = len(self.voters) - 1
-        return after > 0 and self.healthy_voters(without=member.name) >= quorum(after)
-
-    def may_promote(self) -> bool:
-        """Whether a learner in sync can be made a voter: with it there must be a healthy quorum."""
-        return self.healthy_voters() + 1 >= quorum(len(self.voters) + 1)
 
 
 def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
@@ -134,7 +72,7 @@ def change(observed: Observed, spec: ClusterSpec, journal: Journal) -> Change:
     size = spec.size or len(seats.voters)
     for decision in (
         _disarm(observed, journal, via),
-        _replace(observed, spec, journal, seats, via),
+        replacement(observed, spec, journal, seats, via),
         _finish(observed, spec, journal, seats, via) if len(seats.members) <= size else None,
         _shrink(journal, seats, via) if len(seats.members) > size else None,
         _grow(observed, spec, journal, seats, via) if len(seats.members) < size else None,
@@ -181,66 +119,6 @@ def _disarm(observed: Observed, journal: Journal, via: Via) -> Change | None:
     return None
 
 
-def _replace(
-    observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via
-) -> Change | None:
-    """Remove a member that has lost its data, or has been unhealthy for long while its peers were not."""
-    bad = corrupt(observed, journal)
-    for member in _worst_first(observed, spec, journal, seats):
-        proved = lost(observed, spec, journal, member.name)
-        if not seats.may_remove(member):
-            return Change(
-                journal,
-                trouble=Trouble(
-                    "MemberDataLost" if proved else "MembersUnready",
-                    f"{member.name} can't be replaced: too few of the other members are healthy",
-                ),
-            )
-        if member.id in bad:
-            why = "has data that differs from the others'"
-        else:
-            why = "lost its data" if proved else f"was not healthy for {spec.replace_after:.0f} s"
-        return _remove(journal, member, via, Event("ReplacingDeadMember", "Replace", f"{member.name} {why}"))
-    return None
-
-
-def _worst_first(
-    observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats
-) -> Iterator[ListedMember]:
-    bad = corrupt(observed, journal)
-    yield from (
-        member for member in seats.members if member.id in bad or lost(observed, spec, journal, member.name)
-    )
-    yield from (
-        member
-        for member in seats.voters
-        if member.name not in seats.healthy
-        and max(observed.ages.get(unhealthy(member.name), 0.0), stuck_for(observed, member.name))
-        >= spec.replace_after
-        and _may_be_replaced(observed, spec, member, seats)
-    )
-
-
-def _may_be_replaced(observed: Observed, spec: ClusterSpec, member: ListedMember, seats: Seats) -> bool:
-    """Whether a long-unhealthy member is one that a new Pod elsewhere may cure.
-
-    Not one that could not be scheduled or whose image can't be had, nor one that keeps ending for want of
-    memory or since it was told the wrong thing: its successor would fare no better. Not one whose settings
-    none of its healthy peers runs with: that is a change to be reverted.
-    """
-    pod = observed.pods.get(member.name)
-    if pod is None:
-        return True
-    if pod.trouble is not None and pod.trouble[0] in {"MemberUnschedulable", "ImagePullFailed"}:
-        return False
-    runs_on = pod.running and observed.ages.get(running_on(pod), 0.0) >= spec.replace_after
-    if repeatable(pod) and not runs_on:
-        return False
-    return any(
-        observed.pods[name].revision == pod.revision for name in seats.healthy if name in observed.pods
-    )
-
-
 def _finish(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, via: Via) -> Change | None:
     """Promote a learner that is in sync; give up one that does not get there."""
     leader = seats.said_leader
@@ -253,14 +131,14 @@ def _finish(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seat
                 text = f"{learner.name} can't be promoted: too few of the voters are healthy"
                 return Change(journal, trouble=Trouble("MembersUnready", text))
             return Change(
-                _intending(journal, "Promote", learner.name, learner.id),
+                intending(journal, "Promote", learner.name, learner.id),
                 PromoteMember(learner.name, learner.id, via),
                 event=Event("MemberPromoted", "Promote", f"{learner.name} is in sync and becomes a voter"),
             )
         budget = max(LEARNER_SECONDS, spec.replace_after) + leader.db_size / COPY_BYTES_PER_SECOND
         if observed.ages.get(joining(learner.name), 0.0) >= budget:
             note = f"{learner.name} did not get in sync within {budget:.0f} s and is given up"
-            return _remove(journal, learner, via, Event("LearnerGivenUp", "Remove", note, type="Warning"))
+            return removing(journal, learner, via, Event("LearnerGivenUp", "Remove", note, type="Warning"))
         return Change(journal)
     return None
 
@@ -280,12 +158,12 @@ def _shrink(journal: Journal, seats: Seats, via: Via) -> Change:
         if others:
             target = max(others, key=lambda member: seats.healthy[member.name].raft_applied_index)
             return Change(
-                _intending(journal, "MoveLeader", victim.name, victim.id),
+                intending(journal, "MoveLeader", victim.name, victim.id),
                 MoveLeader(victim.name, target.id, via),
                 event=Event("LeaderMoved", "MoveLeader", f"{target.name} leads in place of {victim.name}"),
             )
     note = f"{victim.name} is removed: the cluster is to have fewer members"
-    return _remove(journal, victim, via, Event("MemberRemoved", "ScaleDown", note))
+    return removing(journal, victim, via, Event("MemberRemoved", "ScaleDown", note))
 
 
 def _value(member: ListedMember, seats: Seats) -> tuple[bool, bool, bool, bool, str]:
@@ -309,7 +187,7 @@ def _grow(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats,
         return None
     name, journal = _next_name(observed, journal, seats)
     return Change(
-        _intending(journal, "Add" if learner else ADD_VOTER, name, 0),
+        intending(journal, "Add" if learner else ADD_VOTER, name, 0),
         AddMember(name, peer_urls(observed.cluster, spec, [name])[name], learner, via),
         event=Event("NewMemberAdded", "ScaleUp", f"{name} is added as a {'learner' if learner else 'voter'}"),
     )
@@ -333,20 +211,3 @@ def _next_name(observed: Observed, journal: Journal, seats: Seats) -> tuple[str,
     taken = {*observed.pods, *observed.volumes, *(member.name for member in seats.members)}
     (name,), journal = unused(observed.cluster, journal, taken, count=1)
     return name, journal
-
-
-def _remove(journal: Journal, member: ListedMember, via: Via, event: Event) -> Change:
-    return Change(
-        _intending(journal, "Remove", member.name, member.id),
-        RemoveMember(member.name, member.id, via),
-        event=event,
-    )
-
-
-def _intending(journal: Journal, action: str, member: str, member_id: int) -> Journal:
-    text = identity.text(member_id) if member_id else ""
-    intent = Intent(action=action, member=member, id=text)
-    before = journal.intent
-    if before is not None and (before.action, before.member, before.id) == (action, member, text):
-        return journal
-    return journal.model_copy(update={"intent": intent})

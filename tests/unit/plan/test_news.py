@@ -22,7 +22,7 @@ from tests.unit.plan.looks import (
     look,
     pod,
 )
-from tests.unit.plan.test_membership import sized, with_learner
+from tests.unit.plan.seats import sized, with_learner
 
 PAUSED = EPHEMERAL.model_copy(update={"paused": True})
 

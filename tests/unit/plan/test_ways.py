@@ -10,7 +10,7 @@ from app.plan.observed import Observed
 from app.plan.symptoms import refused, symptoms
 from app.plan.ways import LEADER_SECONDS
 from tests.unit.plan.looks import A, B, C, decide, latched
-from tests.unit.plan.test_membership import NEW, changes_of, seat, seated, sized
+from tests.unit.plan.seats import NEW, changes_of, seat, seated, sized
 
 ADD = Intent(action="Add", member=NEW)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.plan import latching, membership, starting
-from app.plan.membership import Seats
+from app.plan.seats import Seats
 from tests.unit.simulation.walk import draw, failure
 
 if TYPE_CHECKING:
