@@ -1,10 +1,8 @@
 """The overlays on a real API server: no warnings, no drift, and no two of them in each other's way."""
 
-import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +11,7 @@ from app.config import WebhookMode, load
 from tests.cluster.cluster import Cluster
 from tests.e2e.installation import CRDS, MANIFESTS, kustomized, overlay_for
 from tests.e2e.kube import Object
+from tests.integration.manifests.overlays import differences, live
 
 pytestmark = pytest.mark.integration
 
@@ -33,28 +32,6 @@ def applied(control_plane: Cluster) -> Iterator[Callable[[list[Object]], None]]:
     yield apply
     for text in reversed(texts):
         control_plane.kubectl("delete", "--ignore-not-found", "-f-", text=text)
-
-
-def live(control_plane: Cluster, objects: list[Object]) -> list[Object]:
-    """The objects as they are now."""
-    text = yaml.safe_dump_all(objects)
-    found: Object = json.loads(control_plane.kubectl("get", "-f-", "--output=json", text=text))
-    items: list[Object] = found["items"]
-    return items
-
-
-def differences(wanted: Any, found: Any, path: str = "") -> list[str]:
-    """Where an object isn't what was asked for; what was added to it doesn't count."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        return [
-            text
-            for key, value in wanted.items()
-            for text in differences(value, found.get(key), f"{path}.{key}")
-        ]
-    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        pairs = enumerate(zip(wanted, found, strict=True))
-        return [text for index, (a, b) in pairs for text in differences(a, b, f"{path}[{index}]")]
-    return [] if wanted == found else [f"{path}: {wanted!r} is {found!r}"]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
