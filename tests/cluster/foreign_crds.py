@@ -13,11 +13,10 @@ from typing import Any
 import yaml
 
 from tests.cluster import cache
-from tests.cluster.binaries import MODULES
 from tests.cluster.errors import HarnessError
 from tests.cluster.progress import step
 
-_MODULE = MODULES / "crds"
+_MODULE = Path(__file__).with_name("crds")
 _FILES = {
     "github.com/cert-manager/cert-manager": (
         "deploy/crds/crd-certificates.yaml",
