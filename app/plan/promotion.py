@@ -18,13 +18,15 @@ def unbelieved(member: str) -> str:
 
 
 def doubted(observed: Observed) -> dict[str, tuple[str, ...]]:
-    """The voters that some members, which are named, know as learners."""
+    """The voters that some members, which are named, know as learners; one that was removed has no say."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, member in listed(observed).items():
+    now = listed(observed)
+    known = {who: learners for who, learners in observed.learners_known.items() if who in now}
+    for name, member in now.items():
         if member.learner:
             continue
         own = observed.answers.get(name)
-        doubters = {who for who, learners in observed.learners_known.items() if member.id in learners}
+        doubters = {who for who, learners in known.items() if member.id in learners}
         if own is not None and own.learner:
             doubters.add(name)
         if doubters:

@@ -40,6 +40,8 @@ def test_C3_C11_I5_a_cluster_is_scaled_up_and_down_again_and_keeps_its_keys(
     subject.kubectl("scale", "etcdclusters", subject.name, "--replicas=3")
     eventually(lambda: len(subject.ids()) > 1, what="the first new member")
     kill_leader(operator)
+    subject.wait_ready(timeout=120)
+    operator.wait_rolled_out()  # so that a webhook answers at any time again
     for size in (3, 1):
         scale(subject, size)
         assert agrees(subject, client, size)
@@ -62,6 +64,7 @@ def test_B3_B7_X1_a_member_on_an_empty_dir_is_replaced_by_a_new_one(
     eventually(lambda: subject.ids().keys() != before.keys(), what="the member to leave")
     kill_leader(operator)
     eventually(lambda: gone not in subject.ids() and subject.ready(), what="a new member", timeout=90)
+    operator.wait_rolled_out()
 
     after = subject.ids()
     assert len(after) == 3

@@ -261,7 +261,7 @@ def test_X13_a_promotion_is_believed_when_every_member_lists_it(
     lasts = replace(seen, ages=dict.fromkeys(symptoms(seen), DOUBT_SECONDS))
     assert condition(decide(lasts, sized(5)), "Degraded") == ("True", "PromotionUnverified")
 
-    agreed = replace(seen, learners_known=dict.fromkeys(MEMBERS, frozenset()))
+    agreed = replace(seen, learners_known={A: frozenset(), "c-removed": frozenset({NEW_ID})})
     agreed = replace(agreed, answers={**said, NEW: replace(said[NEW], learner=False)})
     assert condition(decide(agreed, sized(4)), "Ready") == ("True", "AsSpecified")
     (add,) = changes_of(decide(agreed, sized(5)))
