@@ -57,7 +57,7 @@ class OldCluster:
             }
 
         return [
-            service(self.name, clusterIP="None", ports=[client, peer]),
+            service(self.name, clusterIP="None", ports=[client, peer], publishNotReadyAddresses=self.fork),
             service(f"{self.name}-client", ports=[client]),
         ]
 
@@ -84,7 +84,10 @@ class OldCluster:
             f"--initial-cluster-state={'new' if founds else 'existing'}",
             *([f"--initial-cluster-token={token}"] if founds else []),
         ]
-        probe = {"exec": {"command": ["/bin/sh", "-ec", "ETCDCTL_API=3 etcdctl endpoint status"]}}
+        shell: dict[str, Any] = {
+            "exec": {"command": ["/bin/sh", "-ec", "ETCDCTL_API=3 etcdctl endpoint status"]}
+        }
+        probe: dict[str, Any] = {"grpc": {"port": 2379}} if self.fork else shell
         data: dict[str, Any] = (
             {"persistentVolumeClaim": {"claimName": member}} if self.persistent else {"emptyDir": {}}
         )
@@ -97,7 +100,8 @@ class OldCluster:
                 {"name": "client", "containerPort": 2379, "protocol": "TCP"},
             ],
             "volumeMounts": [{"name": "etcd-data", "mountPath": "/var/etcd"}],
-            **({} if self.fork else {"livenessProbe": probe, "readinessProbe": probe}),
+            "livenessProbe": probe,
+            "readinessProbe": probe | {"periodSeconds": 5},
             **({"securityContext": _TIGHT} if self.fork else {}),
         }
         wait = f"TIMEOUT_READY=0\nwhile ( ! nslookup {self.host(member)} )\ndo sleep 1\ndone"

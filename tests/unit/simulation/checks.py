@@ -21,6 +21,7 @@ from app.plan.actions import (
     RemoveMember,
 )
 from app.plan.membership import CALL_SECONDS
+from app.plan.roster import ADD_VOTER
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -138,7 +139,8 @@ class Checks:
             return
         require(turn.observed.leading_for >= CALL_SECONDS, "a new leader did not wait")
         intent = turn.decision.status.journal.intent
-        kind = {AddMember: "Add", PromoteMember: "Promote", RemoveMember: "Remove", MoveLeader: "MoveLeader"}
+        add = "Add" if isinstance(action, AddMember) and action.learner else ADD_VOTER
+        kind = {AddMember: add, PromoteMember: "Promote", RemoveMember: "Remove", MoveLeader: "MoveLeader"}
         require(
             intent is not None and (intent.action, intent.member) == (kind[type(action)], action.member),
             "a change without its intent",

@@ -6,9 +6,9 @@ A walk runs for some operations and then to its end, where everything must settl
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tests.unit.simulation.world import Operation, World
+from tests.unit.simulation.world import VERSION, Operation, World
 
 USUAL = {"call": 60, "turn": 3, "watch": 20, "kubelet": 25, "kubelets": 4, "wait": 12, "put": 4}
 FAULTS = {
@@ -33,15 +33,16 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What happens in a world that begins with a spec of this size."""
+    """What happens in a world that begins with a spec of this size and version."""
 
     size: int
     persistent: bool
     operations: tuple[Operation, ...]
+    version: str = VERSION
 
     def run(self) -> World:
         """Walk to the end. Raises ViolationError where something does not hold."""
-        world = World(self.size, persistent=self.persistent)
+        world = World(self.size, persistent=self.persistent, version=self.version)
         for operation in self.operations:
             world.apply(operation)
         world.end()
@@ -81,7 +82,7 @@ def shortest(walk: Walk) -> Walk:
         at = 0
         while at < len(walk.operations):
             rest = walk.operations[:at] + walk.operations[at + size :]
-            shorter = Walk(walk.size, walk.persistent, rest)
+            shorter = replace(walk, operations=rest)
             if failure(shorter):
                 walk = shorter
             else:

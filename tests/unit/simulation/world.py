@@ -41,13 +41,17 @@ SECONDS = 3600.0
 """And how much time: an unhealthy member is replaced after 300 s, and several may be, one by one."""
 
 
-def spec(size: int, *, persistent: bool) -> ClusterSpec:
+VERSION = "3.6.16"
+WITHOUT_LEARNERS = "3.3.27"
+
+
+def spec(size: int, *, persistent: bool, version: str = VERSION) -> ClusterSpec:
     """A spec of that size."""
     claim = {"resources": {"requests": {"storage": "1Gi"}}} if persistent else None
     return ClusterSpec.model_validate(
         {
             "size": size,
-            "version": "3.6.16",
+            "version": version,
             "repository": "r",
             "pod": {"persistentVolumeClaimSpec": claim} if claim else {},
         }
@@ -57,10 +61,10 @@ def spec(size: int, *, persistent: bool) -> ClusterSpec:
 class World:
     """A custom resource that has just been created, and everything around it."""
 
-    def __init__(self, size: int, *, persistent: bool) -> None:
+    def __init__(self, size: int, *, persistent: bool, version: str = VERSION) -> None:
         self.now = 0.0
-        self.server = Server("c", spec(size, persistent=persistent))
-        self.etcd = SimulatedCluster(lambda: self.now)
+        self.server = Server("c", spec(size, persistent=persistent, version=version))
+        self.etcd = SimulatedCluster(lambda: self.now, version=version)
         self.kubelet = Kubelet(self.server, self.etcd, persistent)
         self.checks = Checks(self.server, self.kubelet, self.etcd)
         self.told: list[str] = []
