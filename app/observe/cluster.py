@@ -148,6 +148,7 @@ class Observer:
             existing_data=tuple(obstacles.existing),
             fading=tuple(obstacles.fading),
             former_volumes=obstacles.former,
+            unseen=tuple(one for one in obstacles.own if one not in _named(pods, helpers, volumes)),
             old_locks=await self._locks.old({cluster.namespace, self._home}) if unrecorded else (),
             ownerless=ownerless_services(self._caches, cluster, spec),
         )
@@ -254,6 +255,16 @@ class Observer:
             )
             for member in listed.members
         )
+
+
+def _named(pods: Iterable[str], helpers: Iterable[str], volumes: Iterable[str]) -> frozenset[str]:
+    """Names as obstacles have them."""
+    return frozenset(
+        [
+            *(f"{PODS.kind}/{name}" for name in (*pods, *helpers)),
+            *(f"{PERSISTENT_VOLUME_CLAIMS.kind}/{name}" for name in volumes),
+        ]
+    )
 
 
 def _answer(status: Status) -> Answer:

@@ -17,12 +17,16 @@ from app.plan.observed import ClusterRef, VolumeFacts
 
 @dataclass(slots=True)
 class Obstacles:
-    """Objects as ``kind/name``, and what the claims among the existing data say; as `Observed` has them."""
+    """Objects as ``kind/name``, and what the claims among the existing data say; as `Observed` has them.
+
+    ``own`` are this cluster's.
+    """
 
     conflicts: list[str] = field(default_factory=list)
     existing: list[str] = field(default_factory=list)
     fading: list[str] = field(default_factory=list)
     former: dict[str, VolumeFacts] = field(default_factory=dict)
+    own: list[str] = field(default_factory=list)
 
 
 async def find_obstacles(api: Api, cluster: ClusterRef, spec: ClusterSpec) -> Obstacles:
@@ -40,6 +44,8 @@ async def find_obstacles(api: Api, cluster: ClusterRef, spec: ClusterSpec) -> Ob
                 found.existing.append(name)
                 if isinstance(obj, PersistentVolumeClaim):
                     found.former[obj.metadata.name] = volume_facts(obj)
+            else:
+                found.own.append(name)
     for service_name in (names.peer_service(cluster.name), spec.client_service(cluster.name)):
         try:
             service = await api.get(SERVICES, cluster.namespace, service_name)

@@ -32,6 +32,10 @@ from app.plan.step import Event, Step, Trouble
 
 def found(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step:
     """Decide the steps before the latch."""
+    if journal.bootstrap is None and observed.unseen:
+        # A record that is read off half of the children, or made beside them, would be wrong for good.
+        text = f"the operator's caches lack {', '.join(observed.unseen)}; waiting until they have it"
+        return Step(journal, troubles=(Trouble("MemberUnknown", text),))
     if journal.bootstrap is None:
         return (
             reattach(observed, spec, journal)

@@ -235,6 +235,8 @@ class Observed:
     ``ages`` says for how many seconds this process has seen each symptom of `app.plan.symptoms`, and
     ``leading_for`` for how many it has led, both on its own monotonic clock.
 
+    Without a record, ``unseen`` are objects of this cluster that a live list shows and the caches lack.
+
     ``old_locks`` are those of the old operator, where members wait to be adopted, and ``ownerless`` are
     Services with our labels, under a name that we need, without a controller: by kind, name and uid.
 
@@ -274,3 +276,4 @@ class Observed:
     former_volumes: Mapping[str, VolumeFacts] = field(default_factory=lambda: _NOTHING)
     old_locks: tuple[Lock, ...] = ()
     ownerless: frozenset[tuple[str, str, str]] = frozenset()
+    unseen: tuple[str, ...] = ()

@@ -34,6 +34,30 @@ def made_by_hand(cluster: Cluster, subject: Subject) -> None:
     wait_ready(cluster, subject.namespace, *MEMBERS)
 
 
+def as_the_documents_say(subject: Subject, operator: Installation) -> None:
+    """The commands of docs/coming-from-coreos.md, and of docs/operations.md on claims."""
+    subject.kubectl("wait", "etcdclusters", "--all", "--for=condition=Ready", "--timeout=120s")
+    subject.wait_ready()
+    stored = subject.kubectl("get", "etcdclusters", "-o", "yaml")
+    inside = ("exec", "-i", "-n", operator.namespace, "deployment/etcd-operator", "--")
+    verdict = subject.cluster.kubectl(*inside, "etcd-operator", "validate", "-f", "-", text=stored)
+    assert f"EtcdCluster {subject.name}: valid" in verdict
+    eventually(
+        lambda: subject.name in subject.kubectl("get", "events", "--field-selector", "reason=Adopted"),
+        what="the event",
+    )
+    listed = subject.kubectl("get", "pods", "-l", "app=etcd")
+    assert all(member in listed for member in MEMBERS)
+    column = "NAMESPACE:.metadata.namespace,NAME:.metadata.name,OPERATOR:.status.journal.claim.holder"
+    claims = subject.cluster.kubectl("get", "etcdclusters", "-A", "-o", f"custom-columns={column}")
+    assert f"{operator.namespace}/etcd-operator.database.coreos.com" in claims
+    # By hand, as where its operator was removed for good; the one that is there claims it again.
+    none = '{"status":{"journal":{"claim":null}}}'
+    subject.kubectl("patch", "etcdcluster", subject.name, "--subresource=status", "--type=merge", "-p", none)
+    eventually(lambda: subject.status["journal"].get("claim"), what="a claim")
+    subject.wait_ready()
+
+
 def test_I8_members_of_the_old_operator_go_on_as_they_are_under_this_one(
     cluster: Cluster, operator: Installation, place: str, client: EtcdClient
 ) -> None:
@@ -50,7 +74,7 @@ def test_I8_members_of_the_old_operator_go_on_as_they_are_under_this_one(
         lambda: subject.condition("Available")["reason"] == "ClaimedByAnother", what="the lock to be seen"
     )
     subject.kubectl("delete", "endpoints", "etcd-operator")
-    subject.wait_ready()
+    as_the_documents_say(subject, operator)
 
     assert subject.uids() == uids
     assert subject.uids("services") == services

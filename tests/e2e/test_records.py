@@ -31,7 +31,9 @@ def test_W30_no_secrets_but_the_operators_own_are_read(requests: list[audit.Even
 
 
 def test_nothing_deprecated_was_used(requests: list[audit.Event]) -> None:
-    assert {event.request_uri for event in requests if event.deprecated} == set()
+    deprecated = {event.request_uri.partition("?")[0] for event in requests if event.deprecated}
+    # The old operator's lock is an Endpoints object; it is read while members of it wait to be adopted.
+    assert {path for path in deprecated if not path.endswith("/endpoints/etcd-operator")} == set()
 
 
 def test_no_request_was_malformed(requests: list[audit.Event]) -> None:

@@ -274,3 +274,15 @@ def test_what_was_adopted_is_known_from_its_marks_when_the_status_is_lost() -> N
     assert after.status.journal.latch is not None
     assert begun.status.journal.latch is not None
     assert after.status.journal.latch.members == begun.status.journal.latch.members
+
+
+def test_nothing_is_recorded_while_the_caches_lack_what_a_live_list_shows() -> None:
+    """A claim that is not seen yet would be noted as none, and later taken for another one: data lost."""
+    claims = {name: volume(name, Journal()) for name in (A, B)}
+    decision = decide(old(volumes=claims, unseen=(f"PersistentVolumeClaim/{C}",)), PERSISTENT)
+
+    assert decision.status.journal.latch is None
+    assert actions(decision) == []
+    founding = decide(replace(look(Journal()), unseen=(f"Pod/{A}",)))
+    assert founding.status.journal.bootstrap is None
+    assert condition(founding, "Available") == ("False", "MemberUnknown")

@@ -117,10 +117,9 @@ class Kubelet:
             if self.folders.get(pod.name) != owner.uid:
                 self.etcd.wipe(pod.name)
                 self.folders[pod.name] = owner.uid
-            listed = dict(entry.split("=", 1) for entry in pod.annotations[INITIAL_CLUSTER].split(","))
-            exit_ = self.etcd.start(
-                pod.name, cluster=listed, state=pod.annotations[INITIAL_STATE], token=action.token
-            )
+            told = action.annotations if pod.uid in self.server.fixed else pod.annotations
+            listed = dict(entry.split("=", 1) for entry in told[INITIAL_CLUSTER].split(","))
+            exit_ = self.etcd.start(pod.name, cluster=listed, state=told[INITIAL_STATE], token=action.token)
             if exit_ is not None:
                 trouble = ("MemberCrashed", exit_.value)
                 restarts = min(pod.restarts + 1, 9)

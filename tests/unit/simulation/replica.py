@@ -34,7 +34,7 @@ from app.plan.actions import (
 from app.plan.bootstrap import founders_in_doubt
 from app.plan.cluster import plan
 from app.plan.membership import CALL_SECONDS
-from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts
+from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts, VolumeFacts
 from app.plan.orders import exclusive
 from app.plan.revision import revision
 from app.plan.roster import roster
@@ -158,9 +158,20 @@ class Replica:
             answers=answers,
             members=listed,
             learners_known=self._learners_known(pods, answers),
+            unseen=self._unseen(pods, volumes) if journal.bootstrap is None else (),
             absent=absent,
             absent_volumes=absent_volumes,
             waits=self._patience.waits(KEY),
+        )
+
+    def _unseen(self, pods: Mapping[str, PodFacts], volumes: Mapping[str, VolumeFacts]) -> tuple[str, ...]:
+        """What a live list shows and the caches lack."""
+        kinds = ((self._server.pods, pods), (self._server.volumes, volumes))
+        return tuple(
+            name
+            for live, seen in kinds
+            for name, one in live.items()
+            if name not in seen and not one.terminating
         )
 
     def _ask(self, pods: Mapping[str, PodFacts]) -> tuple[dict[str, Answer], tuple[ListedMember, ...] | None]:

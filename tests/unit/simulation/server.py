@@ -54,13 +54,18 @@ class Changed:
 
 @dataclass(slots=True)
 class Server:
-    """All objects. ``writes`` counts what the operator changed."""
+    """All objects.
+
+    ``writes`` counts what the operator changed; ``fixed`` are uids of Pods whose etcd reads no annotations:
+    the old operator made them.
+    """
 
     name: str
     spec: ClusterSpec
     objects: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     log: dict[str, list[Changed]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     made_from: dict[str, CreatePod] = field(default_factory=dict)
+    fixed: set[str] = field(default_factory=set)
     writes: int = 0
     order: Order = field(default_factory=Order)
     _version: int = 0
@@ -136,6 +141,15 @@ class Server:
         self.put(kind, name, replace(before, terminating=True, resource_version=self.version()))
         if kind == VOLUMES and name not in self.pods:
             self.drop(VOLUMES, name)
+
+    def leave(self, action: CreatePod, *, claim: bool) -> None:
+        """Leave a Pod as the old operator made it, and perhaps its claim; neither carries a mark of ours."""
+        uid = self.version()
+        self.made_from[uid] = action
+        self.fixed.add(uid)
+        self.put(PODS, action.member, PodFacts(action.member, uid, self.version(), phase="Pending"))
+        if claim:
+            self.put(VOLUMES, action.member, VolumeFacts(action.member, self.version(), self.version()))
 
     # What the operator does.
 

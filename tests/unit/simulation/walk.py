@@ -33,16 +33,23 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What happens in a world that begins with a spec of this size and version."""
+    """What happens in a world that begins with a spec of this size and version.
+
+    Or with a cluster that the old operator left, to be ``adopted``.
+    """
 
     size: int
     persistent: bool
     operations: tuple[Operation, ...]
     version: str = VERSION
+    adopted: bool = False
 
     def run(self) -> World:
         """Walk to the end. Raises ViolationError where something does not hold."""
-        world = World(self.size, persistent=self.persistent, version=self.version)
+        if self.adopted:
+            world = World.of_old(self.size, persistent=self.persistent)
+        else:
+            world = World(self.size, persistent=self.persistent, version=self.version)
         for operation in self.operations:
             world.apply(operation)
         world.end()

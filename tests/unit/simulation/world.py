@@ -16,9 +16,10 @@ from app.api.status import ClusterStatus
 from app.etcd.errors import EtcdError
 from app.etcd.fake import NoAnswerError, Process, SimulatedCluster, calls
 from app.plan import gauges
+from app.plan.actions import CreatePod
 from app.plan.membership import CALL_SECONDS
 from app.plan.observed import Order
-from app.plan.starting import CLUSTER_ID
+from app.plan.starting import CLUSTER_ID, EXISTING, INITIAL_CLUSTER, INITIAL_STATE, NEW, initial_cluster
 from tests.unit.simulation.asking import Outcome
 from tests.unit.simulation.checks import UNSCHEDULABLE, Checks, Truth, ViolationError, require
 from tests.unit.simulation.kubelet import Kubelet
@@ -71,6 +72,25 @@ class World:
         self.leader = self._replica()
         self.old: Replica | None = None
         self.old_until = 0.0
+
+    @classmethod
+    def of_old(cls, size: int, *, persistent: bool) -> World:
+        """A cluster that the old operator left: members that serve, and Services."""
+        world = cls(size, persistent=persistent)
+        members = [f"c-old000000{index}" for index in range(size)]
+        urls = {one: names.peer_url(one, cluster="c", namespace="ns") for one in members}
+        flags = {INITIAL_CLUSTER: initial_cluster(urls), INITIAL_STATE: EXISTING}
+        for one, url in urls.items():
+            world.server.leave(CreatePod(one, url, flags, "old"), claim=persistent)
+            owner = (world.server.volumes if persistent else world.server.pods)[one]
+            world.kubelet.folders[one] = owner.uid
+            world.etcd.create(one, peer_url=url)
+            world.etcd.start(one, cluster=urls, state=NEW, token="old")
+        for service in ("c", names.client_service("c")):
+            world.server.ensure_service(service)
+        for _ in range(2):
+            world.kubelet.step_all()
+        return world
 
     def apply(self, operation: Operation) -> None:
         """Let something happen, and check what must hold."""
