@@ -180,3 +180,24 @@ async def test_H5_I8_a_cluster_of_another_domain_is_adopted_and_grows_in_it(ther
         urls = {url for one in (await members_of(there, MEMBERS[0])).values() for url in one.peer_urls}
         assert len(urls) == 4
         assert all(url.endswith(f".c.{there.namespace}.svc.{DOMAIN}:2380") for url in urls)
+
+
+def spec_invalid(status: ClusterStatus) -> bool:
+    available = find(status.conditions, "Available")
+    return available is not None and available.reason == "SpecInvalid" and "spec.TLS" in available.message
+
+
+async def test_a_cluster_with_tls_is_told_to_be_unsupported_and_left_as_it_is(there: RealPlace) -> None:
+    """Nobody asks its members anything: that its Pods are there and are not touched is all that matters."""
+    secrets = {"operatorSecret": "o", "member": {"peerSecret": "p", "serverSecret": "s"}}
+    made = await there.apply("c", version="3.6.16", TLS={"static": secrets})
+    old = OldCluster("c", there.namespace, made.metadata.uid, "3.6.16")
+    there.kubelet.hindered.update(MEMBERS)
+    for member in MEMBERS:
+        await there.api.create(PODS, old.pod(member, []), namespace=there.namespace)
+    before = {name: pod.metadata.resource_version for name, pod in (await pods_of(there)).items()}
+    async with operator(config(there.namespace, there.kubeconfig), there.dialer):
+        await there.until("c", spec_invalid)
+    after = await pods_of(there)
+    assert {name: pod.metadata.resource_version for name, pod in after.items()} == before
+    assert await services_of(there) == {}
