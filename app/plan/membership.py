@@ -21,6 +21,7 @@ from app.plan.actions import AddMember, Disarm, MoveLeader, PromoteMember, Via
 from app.plan.corruption import orphaned
 from app.plan.intents import Change, intending, removing
 from app.plan.latching import serving
+from app.plan.learners import hopeless
 from app.plan.naming import unused
 from app.plan.observed import ListedMember, Observed
 from app.plan.progress import stuck
@@ -30,20 +31,10 @@ from app.plan.roster import ADD_VOTER
 from app.plan.seats import Seats
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
-from app.plan.symptoms import joining
 from app.plan.ways import through
 
 CALL_SECONDS = 5.0
 """The deadline of a call that changes the membership, and how long a new leader waits before its first."""
-
-LEARNER_SECONDS = 300.0
-"""How long a learner may take at least before it is given up, beyond what its data takes.
-
-Longer where the spec is more patient with voters.
-"""
-
-COPY_BYTES_PER_SECOND = 5_000_000
-"""The slowest copying to a learner that is waited for (100 MB took 0.5 to 6 s on two cores)."""
 
 LEARNERS_SINCE = (3, 4)
 """The first version of etcd that knows learners. An older one takes a learner for a voter, in silence."""
@@ -135,9 +126,8 @@ def _finish(observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seat
                 PromoteMember(learner.name, learner.id, via),
                 event=Event("MemberPromoted", "Promote", f"{learner.name} is in sync and becomes a voter"),
             )
-        budget = max(LEARNER_SECONDS, spec.replace_after) + leader.db_size / COPY_BYTES_PER_SECOND
-        if observed.ages.get(joining(learner.name), 0.0) >= budget:
-            note = f"{learner.name} did not get in sync within {budget:.0f} s and is given up"
+        note = hopeless(observed, spec, learner.name, leader)
+        if note:
             return removing(journal, learner, via, Event("LearnerGivenUp", "Remove", note, type="Warning"))
         return Change(journal)
     return None

@@ -37,6 +37,11 @@ def refused(intent: Intent) -> str:
     return f"refused/{intent.action}/{intent.member}"
 
 
+def leaving(member: str) -> str:
+    """The Pod of a learner is being deleted."""
+    return f"leaving/{member}"
+
+
 def stranger(member: str) -> str:
     """Somebody answers at a member's address for another cluster."""
     return f"stranger/{member}"
@@ -65,6 +70,11 @@ def symptoms(observed: Observed) -> frozenset[str]:
             *map(unhealthy, down),
             *(running_on(pod) for name, pod in observed.pods.items() if name in down and pod.running),
             *(joining(name) for name in learners),
+            *(
+                leaving(name)
+                for name in learners
+                if name in observed.pods and observed.pods[name].terminating
+            ),
             *(stranger(name) for name in others),
             *overtaken(observed, journal),
             *map(unbelieved, doubted(observed)),

@@ -151,6 +151,10 @@ def _ready(
         return Verdict(ConditionType.READY, False, "PromotionUnverified", explained(observed))
     if health.members and _resizing(spec, health):
         return Verdict(ConditionType.READY, False, "SizeDiffers", _sizes(spec, health))
+    left = sorted({*observed.pods, *observed.volumes} - set(health.members))
+    if health.members and left:
+        text = f"no member any more, and not gone yet: {', '.join(left)}"
+        return Verdict(ConditionType.READY, False, "LeftoversRemain", text)
     return Verdict(
         ConditionType.READY, False, "Paused" if spec.paused else "Bootstrapping", "not founded yet"
     )

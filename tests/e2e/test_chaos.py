@@ -8,8 +8,8 @@ from tests.e2e.subject import Subject
 
 pytestmark = pytest.mark.e2e
 
-SEED = 1
-SECONDS = 30
+SEED = 471
+SECONDS = 45
 
 
 @pytest.mark.timeout(600)
