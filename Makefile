@@ -69,3 +69,11 @@ ONLY ?=
 .PHONY: bench
 bench: venv ## Benchmarks: a table, and build/bench.json (ONLY=name… runs some)
 	$(BIN)/python -m bench $(ONLY)
+
+# What its faults are drawn from (any, without), and for how many seconds.
+SEED ?=
+DURATION ?= 600
+
+.PHONY: chaos
+chaos: venv ## Random faults under a cluster in use; did it lose anything? (SEED=…, DURATION=600)
+	$(BIN)/python -m bench.chaos --seconds $(DURATION) $(if $(SEED),--seed $(SEED))

@@ -9,7 +9,7 @@ from tests.e2e.subject import Subject
 pytestmark = pytest.mark.e2e
 
 SEED = 471
-SECONDS = 45
+SECONDS = 30
 
 
 @pytest.mark.timeout(600)
