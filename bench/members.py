@@ -5,6 +5,7 @@ takes is what Kubernetes and etcd take by themselves.
 """
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
@@ -190,10 +191,12 @@ class ByHand(Members):
             await self._api.delete(PODS, self.cluster.namespace, member)
 
     async def _change(self, change: Callable[[Client], Awaitable[T]], *, what: str) -> T:
+        # The leader may refuse for good for no good reason (see `app.plan.ways`), so all are asked in turn.
         leader = await self.leader()
+        turns = itertools.cycle([leader, *(member for member in self._members if member != leader)])
 
         async def attempt() -> T:
-            async with self._to(leader) as client:
+            async with self._to(next(turns)) as client:
                 await client.expect(cluster_id=self._id, member_id=None, deadline=CALL_SECONDS)
                 return await change(client)
 
