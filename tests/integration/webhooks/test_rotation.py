@@ -75,7 +75,7 @@ async def first_authority_is_gone(stack: Stack, first: bytes) -> set[int]:
 
 
 @pytest.mark.parametrize("stack", [SECONDS], indirect=True, ids=["seconds"])
-async def test_W5_W6_no_request_fails_at_any_step_of_a_rotation(stack: Stack) -> None:
+async def test_E10_W5_W6_no_request_fails_at_any_step_of_a_rotation(stack: Stack) -> None:
     (first,) = await stack.bundles()
     leaves = {replica.certificates._leaf for replica in stack.replicas}
     async with traffic(stack) as running:

@@ -152,7 +152,7 @@ async def test_W1_E10_expired_secret_at_start_is_reissued_before_anything_is_ser
         assert dead.pem not in cluster.bundle
 
 
-async def test_W22_W23_every_replica_serves_a_valid_certificate_long_after_the_first_has_expired() -> None:
+async def test_E10_W22_W23_every_replica_serves_a_valid_certificate_after_the_first_expired() -> None:
     cluster = FakeCluster()
     cluster.install()
     replicas = [replica(cluster, settings=HOURS) for _ in range(2)]
