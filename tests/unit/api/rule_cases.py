@@ -282,6 +282,7 @@ WARNED = [
     Case(cluster(version="3.3.27")),
     Case(cluster(version="3.6.13")),
     Case(cluster(version="3.5.15")),
+    Case(cluster(version="3.5.15")),
     Case(cluster(image="etcd:v3.6.14")),
     Case(cluster(dataRetention="Retain")),
     Case(with_pod(busyboxImage="busybox")),
