@@ -109,6 +109,11 @@ class Checks:
             if process.joined and not self.doomed and self.etcd.leader(process) is process:
                 require(_value(process) >= self.acknowledged, "an acknowledged write was lost")
 
+    def resorted_to(self, value: int) -> None:
+        """The user has the cluster go on with one member's data: what only others had counts no more."""
+        self.acknowledged = min(self.acknowledged, value)
+        self.doomed = False
+
     def given_up(self) -> None:
         """The user has the cluster founded anew: what clients were told counts no more."""
         self.former.add(self.cluster_id)
@@ -205,7 +210,7 @@ class Checks:
         if conditions["Available"].status == "True":
             require(truth.state is not None, "Available is said without a quorum")
             if truth.state is not None:
-                require(_stored(truth.state) >= self.acknowledged, "Available is said of lost data")
+                require(stored(truth.state) >= self.acknowledged, "Available is said of lost data")
         if conditions["Ready"].status == "True" and truth.state is not None:
             require(
                 len(truth.state.voters) == len(truth.state.members) == turn.custom.spec.size,
@@ -248,9 +253,10 @@ class Checks:
         return len(kept & set(latest.voters)) < latest.quorum
 
 
-def _stored(state: State) -> int:
+def stored(state: State) -> int:
+    """What the clients' key has."""
     return int(state.keys.get(b"k", (b"0", 0))[0])
 
 
 def _value(process: Process) -> int:
-    return _stored(process.held.state)
+    return stored(process.held.state)

@@ -18,12 +18,14 @@ from app.plan.actions import (
     Action,
     AddMember,
     Annotate,
+    CreateHelper,
     CreatePod,
     CreateVolume,
     DeleteBudget,
     DeletePod,
     DeleteService,
     DeleteVolume,
+    Deletion,
     EnsureBudget,
     EnsureService,
     MoveLeader,
@@ -34,16 +36,17 @@ from app.plan.actions import (
 from app.plan.bootstrap import founders_in_doubt
 from app.plan.cluster import plan
 from app.plan.membership import CALL_SECONDS
-from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts, VolumeFacts
+from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts, Task, VolumeFacts
 from app.plan.orders import exclusive
 from app.plan.revision import revision
 from app.plan.roster import roster
 from app.plan.symptoms import symptoms
-from tests.unit.simulation import asking
+from tests.unit.simulation import asking, helpers
 from tests.unit.simulation.asking import FailedError, Outcome
 from tests.unit.simulation.server import (
     BUDGETS,
     CLUSTERS,
+    HELPERS,
     PODS,
     SERVICES,
     VOLUMES,
@@ -55,6 +58,7 @@ from tests.unit.simulation.server import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from app.api.status import Journal
     from app.plan.step import Plan
     from tests.unit.simulation.kubelet import Kubelet
     from tests.unit.simulation.server import Server
@@ -154,6 +158,8 @@ class Replica:
             services=frozenset(self.cache.objects[SERVICES]),
             client_service=self.cache.objects[SERVICES].get(f"{self._server.name}-client"),
             order=self._server.order,
+            helpers=helpers.heard(self._kubelet, self.cache.objects[HELPERS]),
+            absent_helpers=self._absent_helpers(journal),
             budgets=tuple(self.cache.objects[BUDGETS].values()),
             answers=answers,
             members=listed,
@@ -173,6 +179,12 @@ class Replica:
             for name, one in live.items()
             if name not in seen and not one.terminating
         )
+
+    def _absent_helpers(self, journal: Journal) -> frozenset[str]:
+        if not exclusive(journal):
+            return frozenset()
+        every = {task.pod(member) for member in roster(journal) for task in Task}
+        return frozenset(every - self._server.objects[HELPERS].keys() - self.cache.objects[HELPERS].keys())
 
     def _ask(self, pods: Mapping[str, PodFacts]) -> tuple[dict[str, Answer], tuple[ListedMember, ...] | None]:
         answers: dict[str, Answer] = {}
@@ -259,12 +271,6 @@ class Replica:
             case EnsureBudget():
                 floor = action.min_available
                 self._call(BUDGETS, lambda: server.ensure_budget(server.name, floor), outcome)
-            case DeleteBudget() | DeleteService():
-                kind = BUDGETS if isinstance(action, DeleteBudget) else SERVICES
-                name, uid, seen = action.name, action.uid, action.resource_version
-                self._call(
-                    kind, lambda: server.delete_at_once(kind, name, uid=uid, resource_version=seen), outcome
-                )
             case Quarantine():
                 self._call(
                     VOLUMES,
@@ -282,20 +288,25 @@ class Replica:
                     lambda: server.annotate(action.kind, action.name, action.uid, action.annotations),
                     outcome,
                 )
-            case DeletePod() | DeleteVolume():
-                kind = PODS if isinstance(action, DeletePod) else VOLUMES
-                self._call(
-                    kind,
-                    lambda: server.delete(
-                        kind, action.name, uid=action.uid, resource_version=action.resource_version
-                    ),
-                    outcome,
-                )
+            case CreateHelper():
+                self._call(HELPERS, lambda: helpers.create(server, action), outcome)
+            case DeletePod() | DeleteVolume() | DeleteService() | DeleteBudget():
+                self._delete(action, outcome)
             case AddMember() | PromoteMember() | RemoveMember() | MoveLeader():
                 process = self._kubelet.at(action.via.address)
                 asking.change(self._kubelet.etcd, process, action, outcome)
             case _:
                 raise NotImplementedError(f"nothing in this world asks for {action}")
+
+    def _delete(self, action: Deletion, outcome: Outcome) -> None:
+        name, uid, seen = action.name, action.uid, action.resource_version
+        if isinstance(action, DeletePod | DeleteVolume):
+            kind = PODS if isinstance(action, DeletePod) else VOLUMES
+            delete = self._server.delete
+        else:
+            kind = BUDGETS if isinstance(action, DeleteBudget) else SERVICES
+            delete = self._server.delete_at_once
+        self._call(kind, lambda: delete(kind, name, uid=uid, resource_version=seen), outcome)
 
     def _call(self, kind: str, send: Callable[[], object], outcome: Outcome) -> None:
         """Send a write to the API server; what was answered is waited for before the next look."""

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from app.api.cluster import ClusterSpec
     from app.plan.actions import CreatePod
 
-PODS, VOLUMES, SERVICES, BUDGETS, CLUSTERS = KINDS = (
+PODS, HELPERS, VOLUMES, SERVICES, BUDGETS, CLUSTERS = KINDS = (
     "Pod",
+    "a Pod of a recovery",
     "PersistentVolumeClaim",
     "Service",
     "PodDisruptionBudget",
@@ -101,10 +102,16 @@ class Server:
 
     def drop(self, kind: str, name: str) -> None:
         """Let an object go and tell the watches; claims that waited for a Pod go with it."""
+        member = self.objects[HELPERS][name].member if kind == HELPERS else name
         del self.objects[kind][name]
         self.log[kind].append(Changed(name, None))
-        if kind == PODS and name in self.volumes and self.volumes[name].terminating:
-            self.drop(VOLUMES, name)
+        claim = self.volumes.get(member)
+        if kind in {PODS, HELPERS} and claim is not None and claim.terminating and not self._in_use(member):
+            self.drop(VOLUMES, member)
+
+    def _in_use(self, claim: str) -> bool:
+        """Whether a Pod holds a claim."""
+        return claim in self.pods or any(one.member == claim for one in self.objects[HELPERS].values())
 
     # What people do.
 
@@ -136,10 +143,14 @@ class Server:
     def terminate(self, kind: str, name: str) -> None:
         """Begin the end of a Pod or a claim, as `kubectl delete` does."""
         before = self.objects[kind][name]
+        if kind == HELPERS:
+            going = replace(before.pod, terminating=True, resource_version=self.version())
+            self.put(kind, name, replace(before, pod=going))
+            return
         if before.terminating:
             return
         self.put(kind, name, replace(before, terminating=True, resource_version=self.version()))
-        if kind == VOLUMES and name not in self.pods:
+        if kind == VOLUMES and not self._in_use(name):
             self.drop(VOLUMES, name)
 
     def leave(self, action: CreatePod, *, claim: bool) -> None:
@@ -221,8 +232,11 @@ class Server:
 
     def delete(self, kind: str, name: str, *, uid: str, resource_version: str) -> None:
         """Delete the object of that uid and version."""
+        if kind == PODS and name in self.objects[HELPERS]:
+            kind = HELPERS
         found = self.objects[kind].get(name)
-        if found is None or (found.uid, found.resource_version) != (uid, resource_version):
+        facts = found.pod if kind == HELPERS and found is not None else found
+        if facts is None or (facts.uid, facts.resource_version) != (uid, resource_version):
             raise ConflictError
         self.writes += 1
         self.terminate(kind, name)

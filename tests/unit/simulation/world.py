@@ -19,9 +19,11 @@ from app.plan import gauges
 from app.plan.actions import CreatePod
 from app.plan.membership import CALL_SECONDS
 from app.plan.observed import Order
+from app.plan.roster import roster
 from app.plan.starting import CLUSTER_ID, EXISTING, INITIAL_CLUSTER, INITIAL_STATE, NEW, initial_cluster
 from tests.unit.simulation.asking import Outcome
-from tests.unit.simulation.checks import UNSCHEDULABLE, Checks, Truth, ViolationError, require
+from tests.unit.simulation.checks import UNSCHEDULABLE, Checks, Truth, ViolationError, require, stored
+from tests.unit.simulation.helpers import Hands
 from tests.unit.simulation.kubelet import Kubelet
 from tests.unit.simulation.replica import Replica, Turn
 from tests.unit.simulation.server import KINDS, PODS, SERVICES, VOLUMES, Server
@@ -286,7 +288,7 @@ class World:
         require(written == self.status, "the status is another one when it is read")
 
     def _give_up(self) -> bool:
-        """What is lost for good is told with a way out, and the user takes it where it is to found anew."""
+        """What is lost for good is told with a way out, and the user takes it."""
         quiet = 0
         for _ in range(TURNS):
             before = (self.server.writes, self._fingerprint())
@@ -302,12 +304,25 @@ class World:
         require(available.status == "False", f"nothing is left and Available says {available}")
         incident = self.status.journal.incident
         require(incident is not None and bool(incident.token), f"there is no way out: {available}")
-        if incident is None or f"found-anew={incident.token}" not in available.message:
-            require(incident is not None and incident.token in available.message, f"no way out: {available}")
-            return False
-        self.server.order = Order(anew=incident.token)
-        self.checks.given_up()
+        token = incident.token if incident is not None else ""
+        if f"found-anew={token}" in available.message:
+            self.server.order = Order(anew=token)
+            self.checks.given_up()
+            return True
+        require(f"force-new-cluster={token}" in available.message, f"no way out: {available}")
+        idle = {name for name, pod in self.server.pods.items() if not pod.started}
+        names = roster(self.status.journal)
+        self.server.order = Order(token, frozenset(idle | (set(names) - self.server.pods.keys())))
+        self.checks.resorted_to(self._last_log(names))
         return True
+
+    def _last_log(self, names: tuple[str, ...]) -> int:
+        """What the member has stored whose log is the last of those that are there."""
+        folders = self.kubelet.folders
+        there = [name for name in names if name in self.server.volumes]
+        kept = [name for name in there if folders.get(name) == self.server.volumes[name].uid]
+        logs = [one.data.state for name in kept if (one := self.etcd.processes[name]).data is not None]
+        return stored(max(logs, key=lambda state: state.age)) if logs else 0
 
     def _forgive(self) -> None:
         """What ends now was still a member's data when the fault that ends it was let through."""
@@ -346,6 +361,7 @@ class World:
 
     def _round(self) -> None:
         self.kubelet.step_all()
+        Hands(self.server, self.kubelet).step_all()
         self.do_turn(0, 0)
         self.kubelet.lose_folders()
         self.checks.always()
