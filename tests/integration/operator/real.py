@@ -1,6 +1,5 @@
 """A namespace of a real API server in which the members of clusters are real etcd."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from app.kube.objects import CustomObject
 from app.observe.caches import ETCD_CLUSTERS
 from app.ops.metrics import Metrics
 from tests.integration.etcd.local import DEADLINE, eventually
+from tests.integration.operator.beside import beside
 from tests.integration.operator.programs import ProgramKubelet
 from tests.integration.operator.world import Place
 
@@ -112,17 +112,11 @@ async def real_place(namespace: str, kubeconfig: Path, root: Path) -> AsyncItera
     api, pool = Api(transport), Pool()
     clusters = Informer(api, ETCD_CLUSTERS, namespace=namespace, metrics=metrics)
     kubelet = ProgramKubelet(api, namespace, pool, root)
-    tasks = [asyncio.create_task(clusters.run()), asyncio.create_task(kubelet.run())]
     try:
-        await clusters.synced.wait()
-        yield RealPlace(api, namespace, kubeconfig, clusters, pool, kubelet)
-        for task in tasks:
-            if task.done():
-                await task
+        async with beside(clusters.run(), kubelet.run()):
+            await clusters.synced.wait()
+            yield RealPlace(api, namespace, kubeconfig, clusters, pool, kubelet)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
         kubelet.close()
         await pool.close()
         await transport.close()

@@ -9,6 +9,7 @@ from app.kube.informer import Informer
 from app.kube.objects import Object
 from app.kube.resources import Resource
 from app.ops.metrics import Metrics
+from tests.integration.operator.beside import beside
 from tests.integration.operator.world import PATIENCE_SECONDS, Place
 
 T = TypeVar("T", bound=Object)
@@ -43,10 +44,6 @@ class Watched(Generic[T]):
 async def watching(here: Place, resource: Resource[T]) -> AsyncIterator[Watched[T]]:
     """Watch a resource of the namespace for the length of the block."""
     informer = Informer(here.api, resource, namespace=here.namespace, metrics=Metrics())
-    task = asyncio.create_task(informer.run())
-    try:
+    async with beside(informer.run()):
         await informer.synced.wait()
         yield Watched(informer)
-    finally:
-        task.cancel()
-        await asyncio.wait([task])

@@ -18,6 +18,7 @@ from app.kube.objects import CustomObject, Object, Pod, Service
 from app.kube.resources import LEASES, PODS, SERVICES, Resource
 from app.observe.caches import ETCD_CLUSTERS
 from app.ops.metrics import Metrics
+from tests.integration.operator.beside import beside
 from tests.integration.operator.kubelet import ModelKubelet
 
 LEASE = "etcd-operator.database.coreos.com"
@@ -108,15 +109,9 @@ async def world(namespace: str, kubeconfig: Path) -> AsyncIterator[World]:
     dialer = FakeDialer(model)
     clusters = Informer(api, ETCD_CLUSTERS, namespace=namespace, metrics=metrics)
     kubelet = ModelKubelet(api, namespace, model, dialer)
-    tasks = [asyncio.create_task(clusters.run()), asyncio.create_task(kubelet.run())]
     try:
-        await clusters.synced.wait()
-        yield World(api, namespace, kubeconfig, clusters, model, dialer, kubelet)
-        for task in tasks:
-            if task.done():
-                await task
+        async with beside(clusters.run(), kubelet.run()):
+            await clusters.synced.wait()
+            yield World(api, namespace, kubeconfig, clusters, model, dialer, kubelet)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
         await transport.close()
