@@ -34,6 +34,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             preflight.check(0)
 
 
+def lent() -> bool:
+    """Whether the cluster is somebody's, who goes on with it; a session's own goes with all that is in it."""
+    return EXISTING in os.environ
+
+
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A cluster with three nodes, that have the images of etcd, and the operator's if a test asks for it."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.fixtures import lent
 from tests.e2e.etcd_client import EtcdClient, etcd_client
 from tests.e2e.installation import MANIFESTS, Installation, Plan, delete_crds, installed, kustomized
 from tests.e2e.kube import create_namespace
@@ -46,7 +47,7 @@ def fresh_namespace(cluster: Cluster) -> Iterator[Callable[[], str]]:
         return name
 
     yield make
-    if made:
+    if made and lent():
         cluster.kubectl("delete", "namespace", "--ignore-not-found", "--timeout=90s", *made)
 
 
@@ -68,9 +69,11 @@ def client(cluster: Cluster, fresh_namespace: Callable[[], str]) -> Iterator[Etc
 @pytest.fixture(scope="session")
 def operator(cluster: Cluster, operator_reference: str) -> Iterator[Installation]:
     """The operator of `manifests/default`."""
-    with installed(cluster, Plan(kustomized(MANIFESTS / "default"), "etcd-operator-system")) as (found,):
+    plan = Plan(kustomized(MANIFESTS / "default"), "etcd-operator-system")
+    with installed(cluster, plan, leave=not lent()) as (found,):
         yield found
-    delete_crds(cluster)
+    if lent():
+        delete_crds(cluster)
 
 
 @pytest.fixture

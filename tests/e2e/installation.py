@@ -144,8 +144,11 @@ class Plan:
 
 
 @contextmanager
-def installed(cluster: Cluster, *plans: Plan) -> Iterator[tuple[Installation, ...]]:
-    """Operators that are rolled out, installed at the same time; all of their objects are gone afterwards."""
+def installed(cluster: Cluster, *plans: Plan, leave: bool = False) -> Iterator[tuple[Installation, ...]]:
+    """Operators that are rolled out, installed at the same time.
+
+    All of their objects are gone afterwards, unless they are to be left.
+    """
     since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
     operators = tuple(Installation(cluster, plan.namespace, plan.account, since) for plan in plans)
     try:
@@ -155,13 +158,18 @@ def installed(cluster: Cluster, *plans: Plan) -> Iterator[tuple[Installation, ..
             operator.wait_rolled_out()
         yield operators
     finally:
-        # First what uses the rights, then the rights: its last requests are to be none that is refused.
-        gone = ("delete", "deployment", NAME, "--cascade=foreground", "--ignore-not-found")
-        for wait in ("false", "true"):
-            for operator in operators:
-                operator.kubectl(*gone, f"--wait={wait}")
-        text = "---\n".join(plan.text for plan in plans)
-        cluster.kubectl("delete", "--ignore-not-found", "-f-", text=text)
+        if not leave:
+            _uninstall(cluster, plans, operators)
+
+
+def _uninstall(cluster: Cluster, plans: tuple[Plan, ...], operators: tuple[Installation, ...]) -> None:
+    # First what uses the rights, then the rights: its last requests are to be none that is refused.
+    gone = ("delete", "deployment", NAME, "--cascade=foreground", "--ignore-not-found")
+    for wait in ("false", "true"):
+        for operator in operators:
+            operator.kubectl(*gone, f"--wait={wait}")
+    text = "---\n".join(plan.text for plan in plans)
+    cluster.kubectl("delete", "--ignore-not-found", "-f-", text=text)
 
 
 def delete_crds(cluster: Cluster) -> None:
