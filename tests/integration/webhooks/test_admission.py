@@ -78,9 +78,8 @@ def _edited(kind: str) -> str:
 
 
 def _left(folder: Path) -> str:
-    """What kubectl left there of an edit that was denied, with the reasons as comments."""
-    (copy,) = folder.glob("kubectl-edit-*")
-    return copy.read_text()
+    """What kubectl left there of an edit that was denied, with the reasons as comments: a copy or several."""
+    return "".join(copy.read_text() for copy in folder.glob("kubectl-edit-*"))
 
 
 def _served(stack: Stack, kind: str) -> str:
