@@ -1,9 +1,10 @@
 """Programs under measurement: each on the processor it is given, with its log, ended with the benchmark."""
 
+import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,40 @@ def processors() -> tuple[int, int]:
 def pinned(processor: int, command: Sequence[str | Path]) -> list[str]:
     """The command, to run on one processor with all its threads."""
     return ["taskset", "--cpu-list", str(processor), *map(str, command)]
+
+
+@contextmanager
+def confined(pids: Iterable[int], processor: int) -> Iterator[None]:
+    """Keep programs that run already on one processor, with all their threads, and let them go at the end."""
+    everywhere = os.sched_getaffinity(0)
+    pids = tuple(pids)
+    _place(pids, {processor})
+    try:
+        yield
+    finally:
+        _place(pids, everywhere)
+
+
+def _place(pids: Iterable[int], processors: set[int]) -> None:
+    for pid in pids:
+        for thread in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(ProcessLookupError):  # a thread may end meanwhile
+                os.sched_setaffinity(int(thread.name), processors)
+
+
+@contextmanager
+def urgent() -> Iterator[None]:
+    """Let this thread, and programs that it starts, go before others on their processor.
+
+    For what takes the time and passes requests on, which is not what is measured. Without the right to do so
+    nothing changes.
+    """
+    with contextlib.ExitStack() as undo:
+        with contextlib.suppress(PermissionError):
+            before = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, 0, before - 10)
+            undo.callback(os.setpriority, os.PRIO_PROCESS, 0, before)
+        yield
 
 
 @dataclass(frozen=True, slots=True)
