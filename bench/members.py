@@ -191,7 +191,8 @@ class ByHand(Members):
             await self._api.delete(PODS, self.cluster.namespace, member)
 
     async def _change(self, change: Callable[[Client], Awaitable[T]], *, what: str) -> T:
-        # The leader may refuse for good for no good reason (see `app.plan.ways`), so all are asked in turn.
+        # The leader may refuse for good for no good reason (see `app.plan.membership.ways`), so all are asked
+        # in turn.
         leader = await self.leader()
         turns = itertools.cycle([leader, *(member for member in self._members if member != leader)])
 

@@ -1,8 +1,8 @@
 """Sends one change of the membership to etcd.
 
 It is fenced three times over: the Lease must last longer than the call may take; the intent was swapped into
-the custom resource's status before (see `app.plan.membership`); and the connection must answer for the
-cluster and the member that were meant, since Pod addresses are used again.
+the custom resource's status before (see `app.plan.membership.changes`); and the connection must answer for
+the cluster and the member that were meant, since Pod addresses are used again.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from app.etcd.model import Alarm, AlarmType
 from app.kube.errors import NotLeading
 from app.ops.logging import get_logger
 from app.plan.actions import AddMember, Disarm, MembershipAction, MoveLeader, PromoteMember, RemoveMember
-from app.plan.membership import CALL_SECONDS
+from app.plan.membership.changes import CALL_SECONDS
 
 log = get_logger(__name__)
 

@@ -34,7 +34,7 @@ from app.plan.actions import DeletePod
 from app.plan.cluster import SETTLED, plan
 from app.plan.gauges import SECONDS as GAUGE_SECONDS
 from app.plan.observed import ClusterRef, Observed
-from app.plan.orders import read_order
+from app.plan.recovery.orders import read_order
 from app.plan.refusal import refuse
 from app.plan.step import Plan
 from app.plan.symptoms import symptoms

@@ -27,7 +27,7 @@ from app.observe.locks import Locks
 from app.observe.obstacles import Obstacles, find_obstacles
 from app.observe.pulse import Fingerprint
 from app.observe.services import client_service, former_services, is_ours, own_services, ownerless_services
-from app.plan.bootstrap import founders_in_doubt
+from app.plan.founding.bootstrap import founders_in_doubt
 from app.plan.observed import (
     Answer,
     BudgetFacts,
@@ -38,7 +38,7 @@ from app.plan.observed import (
     PodFacts,
     Task,
 )
-from app.plan.orders import exclusive
+from app.plan.recovery.orders import exclusive
 from app.plan.roster import roster
 
 T = TypeVar("T", bound=Object)

@@ -9,13 +9,13 @@ from datetime import datetime
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
-from app.plan.anew import discard, follow_anew
-from app.plan.bootstrap import found
-from app.plan.incidents import follow
+from app.plan.founding.bootstrap import found
 from app.plan.news import news
 from app.plan.observed import Observed
-from app.plan.orders import DISCARDING, exclusive
-from app.plan.recovery import follow_order, grow_back, recover, strays
+from app.plan.recovery.anew import discard, follow_anew
+from app.plan.recovery.incidents import follow
+from app.plan.recovery.orders import DISCARDING, exclusive
+from app.plan.recovery.steps import follow_order, grow_back, recover, strays
 from app.plan.roster import agreed, listed, roster
 from app.plan.status import describe
 from app.plan.step import Plan, Step, Trouble

@@ -9,9 +9,9 @@ from app.plan.corruption import tell
 from app.plan.growth import grow
 from app.plan.latching import ensure, note, serving, settle
 from app.plan.losses import keepers, lost, may_have_data, persistent, unknown
-from app.plan.membership import change
+from app.plan.membership.changes import change
 from app.plan.observed import Observed, PodFacts
-from app.plan.orders import basis
+from app.plan.recovery.orders import basis
 from app.plan.roster import listed, roster, served
 from app.plan.starting import pod
 from app.plan.step import Event, Step, Trouble

@@ -8,9 +8,9 @@ from app.api.status import Intent
 from app.etcd import identity
 from app.plan.health import health_of, quorum_lost
 from app.plan.latching import serving
+from app.plan.membership.promotion import doubted, unbelieved
 from app.plan.observed import Lock, Observed, PodFacts
 from app.plan.progress import overtaken
-from app.plan.promotion import doubted, unbelieved
 from app.plan.roster import listed, roster
 
 NO_QUORUM = "no-quorum"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from app.api.cluster import ClusterSpec
 from app.api.status import ConditionType
 from app.plan.health import Health, quorum_lost, why_unready
+from app.plan.membership.promotion import doubted, explained, lasting
 from app.plan.observed import Observed
-from app.plan.outlook import recovering, way_out
-from app.plan.promotion import doubted, explained, lasting
+from app.plan.recovery.outlook import recovering, way_out
 from app.plan.step import Step, Trouble
 
 _FATAL = frozenset({"DataLost", "ClusterIDMismatch", "Corrupt"})

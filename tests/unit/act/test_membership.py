@@ -9,7 +9,7 @@ from app.etcd.errors import IdentityMismatch
 from app.etcd.fake import FakeDialer, SimulatedCluster
 from app.kube.errors import NotLeading
 from app.plan.actions import AddMember, PromoteMember, Via
-from app.plan.membership import CALL_SECONDS
+from app.plan.membership.changes import CALL_SECONDS
 
 APP = Path(__file__).parents[3] / "app"
 CHANGES = "member_add"

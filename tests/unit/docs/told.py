@@ -38,7 +38,7 @@ def alerts() -> dict[str, str]:
 def reasons() -> dict[str, set[str]]:
     """The reasons of troubles, conditions and Events that the code names, by what they are given to."""
     found: dict[str, set[str]] = {name: set() for name in _REASON_AT}
-    for path in (PROJECT / "app/plan").glob("*.py"):
+    for path in (PROJECT / "app/plan").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _REASON_AT:
                 position = _REASON_AT[node.func.id]
@@ -49,7 +49,7 @@ def reasons() -> dict[str, set[str]]:
 
 def words() -> set[str]:
     """Every single word that is a text of the decisions or of what is read from Kubernetes."""
-    files = [*(PROJECT / "app/plan").glob("*.py"), *(PROJECT / "app/observe").glob("*.py")]
+    files = [*(PROJECT / "app/plan").rglob("*.py"), *(PROJECT / "app/observe").rglob("*.py")]
     nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text())))
     return {
         node.value

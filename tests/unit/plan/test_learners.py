@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.api.cluster import ClusterSpec
-from app.plan.learners import LEAVING_SECONDS
+from app.plan.membership.learners import LEAVING_SECONDS
 from app.plan.symptoms import leaving, symptoms
 from tests.unit.plan.looks import EPHEMERAL, PERSISTENT, condition, decide, latched, pod
 from tests.unit.plan.seats import NEW, changes_of, seated, sized, with_learner

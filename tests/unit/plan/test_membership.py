@@ -12,9 +12,9 @@ from app.plan.actions import (
     PromoteMember,
     RemoveMember,
 )
-from app.plan.learners import LEARNER_SECONDS
-from app.plan.membership import IN_SYNC
-from app.plan.promotion import DOUBT_SECONDS
+from app.plan.membership.changes import IN_SYNC
+from app.plan.membership.learners import LEARNER_SECONDS
+from app.plan.membership.promotion import DOUBT_SECONDS
 from app.plan.starting import INITIAL_CLUSTER, INITIAL_STATE
 from app.plan.symptoms import joining, symptoms, unhealthy
 from tests.unit.plan.looks import (

@@ -8,7 +8,7 @@ import pytest
 from app.api.status import Journal
 from app.plan.actions import CreatePod, SetRetention
 from app.plan.observed import Observed, Order
-from app.plan.orders import ADOPT, read_order
+from app.plan.recovery.orders import ADOPT, read_order
 from app.plan.starting import CLUSTER_ID, INITIAL_STATE
 from tests.unit.plan.looks import (
     EPHEMERAL,

@@ -8,7 +8,7 @@ import pytest
 from app.api.status import Incident, Journal
 from app.plan.actions import CreateHelper, CreatePod, DeletePod, DeleteVolume, Quarantine
 from app.plan.observed import Answer, Helper, ListedMember, Observed, Order, Task
-from app.plan.orders import FENCED, FORCE, read_order
+from app.plan.recovery.orders import FENCED, FORCE, read_order
 from app.plan.starting import INITIAL_STATE
 from app.plan.step import Plan
 from tests.unit.plan.looks import (

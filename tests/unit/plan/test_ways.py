@@ -6,9 +6,9 @@ import pytest
 
 from app.api.status import Intent, Journal
 from app.plan.actions import AddMember, RemoveMember
+from app.plan.membership.ways import LEADER_SECONDS
 from app.plan.observed import Observed
 from app.plan.symptoms import refused, symptoms
-from app.plan.ways import LEADER_SECONDS
 from tests.unit.plan.looks import A, B, C, decide, latched
 from tests.unit.plan.seats import NEW, changes_of, seat, seated, sized
 

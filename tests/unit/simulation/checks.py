@@ -20,7 +20,7 @@ from app.plan.actions import (
     PromoteMember,
     RemoveMember,
 )
-from app.plan.membership import CALL_SECONDS
+from app.plan.membership.changes import CALL_SECONDS
 from app.plan.roster import ADD_VOTER
 
 if TYPE_CHECKING:

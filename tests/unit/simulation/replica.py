@@ -33,11 +33,11 @@ from app.plan.actions import (
     Quarantine,
     RemoveMember,
 )
-from app.plan.bootstrap import founders_in_doubt
 from app.plan.cluster import plan
-from app.plan.membership import CALL_SECONDS
+from app.plan.founding.bootstrap import founders_in_doubt
+from app.plan.membership.changes import CALL_SECONDS
 from app.plan.observed import Answer, ClusterRef, ListedMember, Observed, PodFacts, Task, VolumeFacts
-from app.plan.orders import exclusive
+from app.plan.recovery.orders import exclusive
 from app.plan.revision import revision
 from app.plan.roster import roster
 from app.plan.symptoms import symptoms

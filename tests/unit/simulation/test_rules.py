@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.plan import latching, membership, starting
-from app.plan.seats import Seats
+from app.plan import latching, starting
+from app.plan.membership import changes
+from app.plan.membership.seats import Seats
 from tests.unit.simulation.walk import draw, failure
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def test_founders_are_turned_to_existing_before_clients_are_let_in(monkeypatch: 
 
 
 def test_a_new_leader_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(membership, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(changes, "CALL_SECONDS", 0.0)
 
     assert "did not wait" in found_out()
 

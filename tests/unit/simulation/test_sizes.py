@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.plan.learners import LEARNER_SECONDS
+from app.plan.membership.learners import LEARNER_SECONDS
 from tests.unit.simulation.checks import UNSCHEDULABLE, Truth
 from tests.unit.simulation.rows import REPLACE_SECONDS, followers, serving, settled, uids
 from tests.unit.simulation.server import PODS

@@ -8,7 +8,7 @@ import pytest
 
 from app.api.cluster import RecoveryPolicy
 from app.controllers import patience
-from app.plan.learners import LEARNER_SECONDS
+from app.plan.membership.learners import LEARNER_SECONDS
 from tests.unit.simulation.checks import Truth
 from tests.unit.simulation.rows import REPLACE_SECONDS, followers, in_silence, serving, settled, starts, uids
 from tests.unit.simulation.server import PODS

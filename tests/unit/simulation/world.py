@@ -17,7 +17,7 @@ from app.etcd.errors import EtcdError
 from app.etcd.fake import NoAnswerError, Process, SimulatedCluster, calls
 from app.plan import gauges
 from app.plan.actions import CreatePod
-from app.plan.membership import CALL_SECONDS
+from app.plan.membership.changes import CALL_SECONDS
 from app.plan.observed import Order
 from app.plan.roster import roster
 from app.plan.starting import CLUSTER_ID, EXISTING, INITIAL_CLUSTER, INITIAL_STATE, NEW, initial_cluster

@@ -19,19 +19,19 @@ from app.etcd.model import quorum
 from app.etcd.version import parse
 from app.plan.actions import AddMember, Disarm, MoveLeader, PromoteMember, Via
 from app.plan.corruption import orphaned
-from app.plan.intents import Change, intending, removing
 from app.plan.latching import serving
-from app.plan.learners import hopeless
+from app.plan.membership.intents import Change, intending, removing
+from app.plan.membership.learners import hopeless
+from app.plan.membership.promotion import doubted
+from app.plan.membership.replacing import replacement
+from app.plan.membership.seats import Seats
+from app.plan.membership.ways import through
 from app.plan.naming import unused
 from app.plan.observed import ListedMember, Observed
 from app.plan.progress import stuck
-from app.plan.promotion import doubted
-from app.plan.replacing import replacement
 from app.plan.roster import ADD_VOTER
-from app.plan.seats import Seats
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Trouble
-from app.plan.ways import through
 
 CALL_SECONDS = 5.0
 """The deadline of a call that changes the membership, and how long a new leader waits before its first."""

@@ -18,14 +18,14 @@ from app.api.status import Bootstrap, Journal
 from app.etcd import identity
 from app.etcd.model import quorum
 from app.plan.actions import Action, DeletePod, DeleteVolume
-from app.plan.adoption import adopt
+from app.plan.founding.adoption import adopt
+from app.plan.founding.reattach import offer, reattach
+from app.plan.founding.recall import recall
 from app.plan.latching import note, settle
 from app.plan.losses import unreadable
 from app.plan.members import revive
 from app.plan.naming import unused
 from app.plan.observed import Observed
-from app.plan.reattach import offer, reattach
-from app.plan.recall import recall
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Step, Trouble
 

@@ -17,12 +17,12 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Latch, Recovery
 from app.etcd import identity
 from app.plan.actions import Action, Quarantine
-from app.plan.inspecting import inspect
 from app.plan.latching import serving, settle
 from app.plan.losses import names_data
 from app.plan.members import keep, revive
 from app.plan.observed import Helper, Observed, Task
-from app.plan.orders import (
+from app.plan.recovery.inspecting import inspect
+from app.plan.recovery.orders import (
     DONE,
     FENCED,
     FENCING,
@@ -42,10 +42,10 @@ from app.plan.orders import (
     mandate,
     objection,
 )
+from app.plan.recovery.survivor import second_choice
+from app.plan.recovery.tasks import begin, launch, stop_members, stopped, why
 from app.plan.roster import roster
 from app.plan.step import Event, Step, Trouble
-from app.plan.survivor import second_choice
-from app.plan.tasks import begin, launch, stop_members, stopped, why
 
 
 def follow_order(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step | None:

@@ -10,10 +10,10 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal, Recovery
 from app.plan.losses import REPEATED, lost
 from app.plan.observed import Observed, Task
-from app.plan.orders import FORCING, INSPECTING, RESTARTING, STOPPING, fenced_since
+from app.plan.recovery.orders import FORCING, INSPECTING, RESTARTING, STOPPING, fenced_since
+from app.plan.recovery.tasks import stop_members, stopped
 from app.plan.roster import roster
 from app.plan.step import Event, Step, Trouble
-from app.plan.tasks import stop_members, stopped
 
 
 def second_choice(observed: Observed, spec: ClusterSpec, journal: Journal, recovery: Recovery) -> Step | None:

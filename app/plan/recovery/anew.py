@@ -11,11 +11,11 @@ from app.api.status import Bootstrap, Incident, Journal, Recovery
 from app.etcd import identity
 from app.etcd.model import quorum
 from app.plan.actions import Action, DeleteService, Quarantine
-from app.plan.inspecting import fruitless
 from app.plan.losses import keepers, persistent
 from app.plan.naming import unused
 from app.plan.observed import Observed
-from app.plan.orders import (
+from app.plan.recovery.inspecting import fruitless
+from app.plan.recovery.orders import (
     DISCARDING,
     DONE,
     FORCE,
@@ -26,11 +26,11 @@ from app.plan.orders import (
     incident,
     mark,
 )
+from app.plan.recovery.tasks import stop_members
 from app.plan.roster import roster
 from app.plan.starting import peer_urls
 from app.plan.step import Event, Step, Trouble
 from app.plan.symptoms import NO_QUORUM
-from app.plan.tasks import stop_members
 
 
 def objection(observed: Observed, spec: ClusterSpec, journal: Journal) -> str:

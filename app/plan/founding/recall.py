@@ -27,7 +27,7 @@ from app.plan.step import Event, Step, Trouble
 def recall(observed: Observed, journal: Journal) -> Step | None:
     """Make the record anew from what the children say; None where there are none.
 
-    Children of ours that say nothing are another operator's: see `app.plan.adoption`.
+    Children of ours that say nothing are another operator's: see `app.plan.founding.adoption`.
     """
     said = _said(observed)
     known = {marks[CLUSTER_ID] for marks in said.values() if marks.get(CLUSTER_ID)}

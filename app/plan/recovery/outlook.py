@@ -2,10 +2,10 @@
 
 from app.api.cluster import ClusterSpec
 from app.api.status import Journal
-from app.plan import anew
 from app.plan.losses import beyond_return, keepers, persistent
 from app.plan.observed import Observed
-from app.plan.orders import (
+from app.plan.recovery import anew
+from app.plan.recovery.orders import (
     ANEW,
     DISCARDING,
     FENCING,

@@ -15,9 +15,9 @@ from app.etcd.wal import Tail
 from app.plan.actions import Action
 from app.plan.losses import lost
 from app.plan.observed import Helper, Observed, Task
-from app.plan.orders import ANEW, FORCING, INSPECTING, fenced_since
+from app.plan.recovery.orders import ANEW, FORCING, INSPECTING, fenced_since
+from app.plan.recovery.tasks import begin, launch, why
 from app.plan.step import Step, Trouble
-from app.plan.tasks import begin, launch, why
 
 
 @dataclass(frozen=True, slots=True)

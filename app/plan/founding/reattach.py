@@ -11,7 +11,7 @@ from app.api.status import Journal
 from app.plan.actions import SetRetention
 from app.plan.losses import persistent
 from app.plan.observed import Observed
-from app.plan.orders import ADOPT
+from app.plan.recovery.orders import ADOPT
 from app.plan.starting import CLUSTER_ID
 from app.plan.step import Event, Step, Trouble
 

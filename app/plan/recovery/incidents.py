@@ -12,7 +12,7 @@ from dataclasses import replace
 from app.api.status import Incident, Journal
 from app.plan.health import health_of, quorum_lost
 from app.plan.observed import Observed
-from app.plan.orders import exclusive
+from app.plan.recovery.orders import exclusive
 from app.plan.roster import roster
 from app.plan.step import Event, Step
 

@@ -10,11 +10,11 @@ from app.api.cluster import ClusterSpec
 from app.api.status import Journal
 from app.plan.actions import Via
 from app.plan.corruption import corrupt
-from app.plan.intents import Change, removing
 from app.plan.losses import lost, repeatable
+from app.plan.membership.intents import Change, removing
+from app.plan.membership.seats import Seats
 from app.plan.observed import ListedMember, Observed
 from app.plan.progress import stuck_for
-from app.plan.seats import Seats
 from app.plan.step import Event, Trouble
 from app.plan.symptoms import running_on, unhealthy
 

@@ -1,0 +1,1 @@
+"""Changes of the membership: who is added, promoted, removed, through whom, and when not."""
