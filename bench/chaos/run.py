@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -107,16 +108,22 @@ def _recover(subject: Subject, clients: Clients, report: Report) -> None:
     """Wait until the cluster is what it was before; the clients go on meanwhile."""
     undone = time.monotonic()
     before = len(clients.history)
-    # What the status says may be from before the last fault; not what it says of a spec that is new.
-    for paused in (True, False):
+
+    def edited(*, paused: bool) -> bool:
         subject.patch(paused=paused, size=SIZE)
+        return True
 
     def serves() -> bool:
         writes = (one for one in clients.history[before:] if one.kind is Kind.WRITE)
         return any(one.outcome is Outcome.OK for one in writes) and subject.says("Available")
 
     try:
-        wait_until(serves, timeout=AVAILABLE_SECONDS, what="the cluster to be available again")
+        # What the status says may be from before the last fault; not what it says of a spec that is new. The
+        # last fault may have been the end of all webhooks, and then edits are refused for a while.
+        for paused in (True, False):
+            wait_until(partial(edited, paused=paused), timeout=AVAILABLE_SECONDS, what="an edit to be let in")
+        left = max(0.0, undone + AVAILABLE_SECONDS - time.monotonic())
+        wait_until(serves, timeout=left, what="the cluster to be available again")
         report.available_after = time.monotonic() - undone
         wait_until(subject.ready, timeout=SETTLED_SECONDS, what="the cluster to be as its spec says")
         report.settled_after = time.monotonic() - undone
