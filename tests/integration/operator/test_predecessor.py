@@ -1,8 +1,11 @@
 """A resource that is on its way out, or has just been made again, on a real API server."""
 
+from contextlib import suppress
+
 import pytest
 
 from app.api.status import ClusterStatus
+from app.kube.errors import NotFound
 from app.kube.objects import Pod
 from app.kube.resources import PODS, SERVICES
 from app.observe.caches import ETCD_CLUSTERS
@@ -13,11 +16,16 @@ from tests.integration.operator.world import World
 
 pytestmark = pytest.mark.integration
 
-HOLD = "test.example/hold"
+HOLDING = ["test.example/hold"]
 
 
 def waits_for_predecessor(status: ClusterStatus) -> bool:
     return any(one.reason == "PredecessorTerminating" for one in status.conditions)
+
+
+async def hold(here: World, pod: Pod, finalizers: list[str] | None = HOLDING) -> None:
+    """Keep a Pod that is deleted in being, or no longer."""
+    await here.api.patch(PODS, here.namespace, pod.metadata.name, {"metadata": {"finalizers": finalizers}})
 
 
 def uids(pods: list[Pod]) -> set[str]:
@@ -30,6 +38,8 @@ async def test_a_cluster_made_again_at_once_waits_until_nothing_of_the_former_is
     async with operator(config(here.namespace, here.kubeconfig), here.dialer):
         old = await here.until("c", settled(3))
         pods, services = await here.children("c")
+        for pod in pods:  # which the garbage collector may be quick to delete
+            await hold(here, pod)
         await here.api.delete(ETCD_CLUSTERS, here.namespace, "c")
         await here.clusters.saw_gone(former.metadata.key, former.metadata.uid)
         await here.create("c")
@@ -38,9 +48,11 @@ async def test_a_cluster_made_again_at_once_waits_until_nothing_of_the_former_is
 
         for pod in pods:
             await here.api.delete(PODS, here.namespace, pod.metadata.name)
+            await hold(here, pod, finalizers=None)
             await here.kubelet.pods.saw_gone(pod.metadata.key, pod.metadata.uid)
         for service in services:
-            await here.api.delete(SERVICES, here.namespace, service.metadata.name)
+            with suppress(NotFound):
+                await here.api.delete(SERVICES, here.namespace, service.metadata.name)
         new = await here.until("c", settled(3))
         assert not uids((await here.children("c"))[0]) & uids(pods)
     assert new.cluster_id != old.cluster_id
@@ -55,7 +67,7 @@ async def test_nothing_is_made_for_a_cluster_that_is_being_deleted(here: World) 
         watching(here, PODS) as watched,
     ):
         status = await here.until("c", settled(3))
-        held = {"metadata": {"finalizers": [HOLD]}}
+        held = {"metadata": {"finalizers": HOLDING}}
         await here.api.patch(ETCD_CLUSTERS, here.namespace, "c", held)
         await here.api.delete(ETCD_CLUSTERS, here.namespace, "c")
         gone, *rest = status.members.ready
