@@ -55,11 +55,14 @@ async def test_C1_the_would_be_victim_leads_and_writes_go_on_from_five_to_three(
         status = await there.settled("c", 5)
         members = sorted(status.members.ready)
         victim = members[0]  # the first by name, were it a follower
-        ids = {member.name: member.id for member in (await there.listed(victim)).members}
+        listed = await there.listed(victim)
+        ids = {member.name: member.id for member in listed.members}
         led_by = await leader(there, victim)
         leads = next(name for name in members if ids[name] == led_by)
         if leads != victim:
+            cluster_id = listed.header.cluster_id
             async with there.client(leads) as client:
+                await client.expect(cluster_id=cluster_id, member_id=ids[leads], deadline=DEADLINE)
                 await client.move_leader(ids[victim], deadline=DEADLINE)
         await eventually(lambda: leader(there, victim), lambda found: found == ids[victim])
 
