@@ -42,8 +42,8 @@ from tests.cluster.waiting import wait_until
 
 CLUSTERS = 1000
 _ROUNDS = 3
-_RELISTS = 4
-_EDITS = 50
+_RELISTS = 10
+_EDITS = 20
 _WINDOW_SECONDS = 1.0
 _PROBE_RATE = 100
 _IDLE_SECONDS = 15
