@@ -66,8 +66,13 @@ class State:
     def locked(self) -> Iterator[None]:
         """Hold the cluster against other processes, waiting for them; its folder exists meanwhile."""
         while True:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            except (FileExistsError, FileNotFoundError):
+                if self.folder.exists() and not self.folder.is_dir():
+                    raise
+                continue  # the process before us has removed it in between
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 if self._is(handle):  # and not one that the process before us has removed

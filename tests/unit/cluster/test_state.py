@@ -91,3 +91,26 @@ def test_who_waits_for_a_folder_that_is_removed_gets_a_new_one() -> None:
         with state.State("a").locked():
             releasing.join()
             assert state.State("a").folder.is_dir()
+
+
+def test_a_folder_that_is_removed_before_it_is_opened_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_really = os.open
+    removed: list[Path] = []
+
+    def open_late(path: Path, flags: int) -> int:
+        if not removed:
+            path.rmdir()
+            removed.append(path)
+        return open_really(path, flags)
+
+    monkeypatch.setattr(os, "open", open_late)
+    with state.State("a").locked():
+        assert state.State("a").folder.is_dir()
+    assert removed
+
+
+def test_a_file_where_the_folder_should_be_is_told(clusters: Path) -> None:
+    clusters.mkdir()
+    (clusters / "a").touch()
+    with pytest.raises(FileExistsError), state.State("a").locked():
+        pass
