@@ -141,15 +141,13 @@ class Connection(asyncio.Protocol):
         if self._begun:
             data = self._begun + data
         request = split(data)
-        if request is None:
-            self._begun = data
-            self.hand_over()
-            return
-        head, body = request
-        if len(body) < head.length:
-            self._await_rest(data)
-            return
-        reply = self._owner.at_once(head.path, body)
+        reply = None
+        if request is not None:
+            head, body = request
+            if len(body) < head.length:
+                self._await_rest(data)
+                return
+            reply = self._owner.at_once(head.path, body)
         if reply is None:
             self._begun = data
             self.hand_over()

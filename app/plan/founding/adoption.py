@@ -10,6 +10,8 @@ must be the members that etcd lists, no more and no less: one that is not may be
 one that is listed without a Pod of ours may be run by somebody else.
 """
 
+from collections.abc import Iterable
+
 from app.api.cluster import ClusterSpec
 from app.api.status import Bootstrap, Journal, Latch, LatchedMember
 from app.etcd import identity
@@ -48,6 +50,12 @@ def adopt(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step | Non
     )
 
 
+def name_conflict(taken: Iterable[str]) -> Trouble:
+    """Objects of somebody else have the names that are needed."""
+    text = f"{', '.join(taken)} belongs to something else; delete it, or choose another name"
+    return Trouble("NameConflict", text, stalled=True)
+
+
 def _latched(observed: Observed, spec: ClusterSpec, member: ListedMember) -> LatchedMember:
     volume = observed.volumes.get(member.name)
     ours = peer_urls(observed.cluster, spec, [member.name])[member.name]
@@ -80,8 +88,7 @@ def _obstacle(observed: Observed, claims: set[str]) -> Trouble | None:
         return Trouble("ExistingDataFound", text, stalled=True)
     taken = sorted({*observed.conflicts} - {f"{kind}/{name}" for kind, name, _ in observed.ownerless})
     if taken:
-        text = f"{', '.join(taken)} belongs to something else; delete it, or choose another name"
-        return Trouble("NameConflict", text, stalled=True)
+        return name_conflict(taken)
     ending = sorted(name for name, pod in observed.pods.items() if pod.terminating)
     if ending:
         return Trouble("Adopting", f"waiting until {', '.join(ending)} has ended")

@@ -18,7 +18,7 @@ from app.api.status import Bootstrap, Journal
 from app.etcd import identity
 from app.etcd.model import quorum
 from app.plan.actions import Action, DeletePod, DeleteVolume
-from app.plan.founding.adoption import adopt
+from app.plan.founding.adoption import adopt, name_conflict
 from app.plan.founding.reattach import offer, reattach
 from app.plan.founding.recall import recall
 from app.plan.latching import note, settle
@@ -151,11 +151,7 @@ def _taking_back(observed: Observed, record: Bootstrap) -> tuple[Action, ...]:
 
 def _in_the_way(observed: Observed, spec: ClusterSpec) -> Trouble | None:
     if observed.conflicts:
-        return Trouble(
-            "NameConflict",
-            f"{', '.join(observed.conflicts)} belongs to something else; delete it, or choose another name",
-            stalled=True,
-        )
+        return name_conflict(observed.conflicts)
     if observed.fading:
         return Trouble(
             "PredecessorTerminating",

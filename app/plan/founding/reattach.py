@@ -33,11 +33,9 @@ def reattach(observed: Observed, spec: ClusterSpec, journal: Journal) -> Step | 
         SetRetention(claim.name, claim.uid, claim.resource_version, retain=spec.retains) for claim in claims
     )
     names = ", ".join(sorted(claim.name for claim in claims))
+    text = f"{names} of cluster {wanted} become this cluster's"
     return Step(
-        journal,
-        (taken,),
-        (Trouble("Reattaching", f"{names} of cluster {wanted} become this cluster's"),),
-        (Event("DataReattached", "Reattach", f"{names} of cluster {wanted} become this cluster's"),),
+        journal, (taken,), (Trouble("Reattaching", text),), (Event("DataReattached", "Reattach", text),)
     )
 
 

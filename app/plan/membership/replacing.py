@@ -24,7 +24,7 @@ def replacement(
 ) -> Change | None:
     """Remove a member that has lost its data, or has been unhealthy for long while its peers were not."""
     bad = corrupt(observed, journal)
-    for member in _worst_first(observed, spec, journal, seats):
+    for member in _worst_first(observed, spec, journal, seats, bad):
         proved = lost(observed, spec, journal, member.name)
         if not seats.may_remove(member):
             return Change(
@@ -43,9 +43,8 @@ def replacement(
 
 
 def _worst_first(
-    observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats
+    observed: Observed, spec: ClusterSpec, journal: Journal, seats: Seats, bad: frozenset[int]
 ) -> Iterator[ListedMember]:
-    bad = corrupt(observed, journal)
     yield from (
         member for member in seats.members if member.id in bad or lost(observed, spec, journal, member.name)
     )
