@@ -6,9 +6,34 @@ at the world does nothing to an object that has taken the place of the one meant
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, Self
 
 from app.plan.observed import Task
+
+
+class _Seen(Protocol):
+    """An object as a look found it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Delete:
+    """Deletes one object, which has to be the one that was seen."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+    @classmethod
+    def of(cls, seen: _Seen) -> Self:
+        """Delete what was seen."""
+        return cls(seen.name, seen.uid, seen.resource_version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +45,8 @@ class EnsureService:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteService:
+class DeleteService(_Delete):
     """Delete a Service of ours under a former name, if it is still the one and the version that was seen."""
-
-    name: str
-    uid: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +57,8 @@ class EnsureBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteBudget:
+class DeleteBudget(_Delete):
     """Delete the PodDisruptionBudget, if it is still the one and the version that was seen."""
-
-    name: str
-    uid: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +154,13 @@ class GrowVolume:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletePod:
+class DeletePod(_Delete):
     """Delete a Pod with its usual grace, if it is still the one and the version that was seen."""
-
-    name: str
-    uid: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteVolume:
+class DeleteVolume(_Delete):
     """Delete the claim of a member that etcd does not list any more, if it still has this uid."""
-
-    name: str
-    uid: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def least_available(spec: ClusterSpec, journal: Journal) -> int:
 def _without(own: BudgetFacts | None) -> tuple[Action, ...]:
     if own is None or own.terminating:
         return ()
-    return (DeleteBudget(own.name, own.uid, own.resource_version),)
+    return (DeleteBudget.of(own),)
 
 
 def _with(own: BudgetFacts | None, floor: int) -> tuple[Action, ...]:

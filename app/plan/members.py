@@ -74,7 +74,7 @@ def revive(observed: Observed, spec: ClusterSpec, journal: Journal, *, leaving: 
         if obstacle is not None:
             troubles.append(obstacle)
         elif seen is not None:
-            pods.append(DeletePod(member, seen.uid, seen.resource_version))
+            pods.append(DeletePod.of(seen))
             why = ": ".join(filter(None, seen.trouble or ())) or seen.phase
             events.append(Event("MemberEnded", "Restart", f"{member} ended ({why})"))
         else:
@@ -119,7 +119,7 @@ def _leftovers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
     if observed.members is None or journal.latch is None:
         return ()
     left: list[Action] = [
-        DeletePod(name, seen.uid, seen.resource_version)
+        DeletePod.of(seen)
         for name, seen in observed.pods.items()
         if name not in listed(observed) and not seen.terminating
     ]
@@ -128,7 +128,7 @@ def _leftovers(observed: Observed, spec: ClusterSpec, journal: Journal) -> tuple
     complete = all(name in healthy and observed.pods[name].ready for name in voters)
     if complete and len(voters) == spec.size == len(observed.members):
         left += [
-            DeleteVolume(name, seen.uid, seen.resource_version)
+            DeleteVolume.of(seen)
             for name, seen in observed.volumes.items()
             if name not in listed(observed) and name not in observed.pods and not seen.terminating
         ]
@@ -139,7 +139,7 @@ def _renamed(observed: Observed, spec: ClusterSpec) -> tuple[Action, ...]:
     """Delete the Service for clients under its former name, once there is one under its name."""
     if spec.client_service(observed.cluster.name) not in observed.services:
         return ()
-    return tuple(DeleteService(one.name, one.uid, one.resource_version) for one in observed.former_services)
+    return tuple(DeleteService.of(one) for one in observed.former_services)
 
 
 def _nothing_left(observed: Observed, spec: ClusterSpec, journal: Journal) -> Trouble | None:

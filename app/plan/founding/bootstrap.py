@@ -139,14 +139,8 @@ def _taking_back(observed: Observed, record: Bootstrap) -> tuple[Action, ...]:
     pods = [observed.pods[name] for name in record.members if name in observed.pods]
     idle = [pod for pod in pods if not pod.started]
     if pods:
-        return tuple(
-            DeletePod(pod.name, pod.uid, pod.resource_version) for pod in idle or pods if not pod.terminating
-        )
-    return tuple(
-        DeleteVolume(volume.name, volume.uid, volume.resource_version)
-        for volume in observed.volumes.values()
-        if not volume.terminating
-    )
+        return tuple(DeletePod.of(pod) for pod in idle or pods if not pod.terminating)
+    return tuple(DeleteVolume.of(volume) for volume in observed.volumes.values() if not volume.terminating)
 
 
 def _in_the_way(observed: Observed, spec: ClusterSpec) -> Trouble | None:

@@ -105,9 +105,7 @@ def discard(observed: Observed, spec: ClusterSpec, journal: Journal, recovery: R
         if not volume.quarantined
     )
     doors = (observed.client_service, *observed.former_services)
-    closed: tuple[Action, ...] = tuple(
-        DeleteService(one.name, one.uid, one.resource_version) for one in doors if one is not None
-    )
+    closed: tuple[Action, ...] = tuple(DeleteService.of(one) for one in doors if one is not None)
     if there or aside or closed:
         waits = f"waiting until {', '.join(there)} is gone" if there else "what is left is set aside"
         return Step(

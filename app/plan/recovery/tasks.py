@@ -45,13 +45,13 @@ def stopped(helper: Helper) -> tuple[Action, ...]:
     """Delete a Pod of a recovery, unless it is on its way out."""
     if helper.pod.terminating:
         return ()
-    return (DeletePod(helper.pod.name, helper.pod.uid, helper.pod.resource_version),)
+    return (DeletePod.of(helper.pod),)
 
 
 def stop_members(observed: Observed, names: tuple[str, ...]) -> tuple[Action, ...]:
     """Delete the Pods of these members that are there and not on their way out."""
     return tuple(
-        DeletePod(name, observed.pods[name].uid, observed.pods[name].resource_version)
+        DeletePod.of(observed.pods[name])
         for name in names
         if name in observed.pods and not observed.pods[name].terminating
     )
